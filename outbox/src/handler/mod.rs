@@ -1,0 +1,4 @@
+mod error;
+mod outcome;
+pub use error::{BoxError, FailureKind, HandlerError, Panicked, TimedOut};
+pub use outcome::{IntoOutcome, Outcome};

@@ -1,0 +1,327 @@
+//! What becomes of a record after a handler was tried: a pure function of the outcome, what
+//! happened before, the policy and the time.
+
+use std::{fmt, time::Duration};
+
+use jiff::Timestamp;
+
+use super::RetryPolicy;
+use crate::{Attempt, FailureKind, HandlerError, Outcome, clock::later};
+
+/// What happens next to a record for one handler.
+#[derive(Debug)]
+#[non_exhaustive]
+#[must_use = "a decision that is not carried out loses the outcome of the attempt"]
+pub enum Decision {
+    /// Done; the handler will not see this record again.
+    Completed(Completion),
+    /// Not done; to be tried again.
+    RetryAt {
+        /// When it is due.
+        at: Timestamp,
+        /// How long after the failure that is.
+        delay: Duration,
+        /// The attempt that is due then.
+        next: Attempt,
+        /// Why this attempt failed.
+        error: HandlerError,
+    },
+    /// Given up; the record stays until it is replayed or discarded.
+    Failed {
+        /// Why the last attempt failed.
+        error: HandlerError,
+        /// Why there is no further one.
+        because: FailedBecause,
+    },
+    /// Nothing in this process takes the record. It stays as it is and uses up no attempt.
+    NoHandler(NoHandler),
+}
+
+/// How a record came to be done.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Completion {
+    /// The handler succeeded.
+    Handled,
+    /// The handler's `when` guard did not want it.
+    Skipped,
+    /// The handler failed for good and its fallback succeeded.
+    FellBack {
+        /// Why the handler failed.
+        error: HandlerError,
+        /// Why it was not tried again.
+        because: FailedBecause,
+    },
+}
+
+/// Why a failure is final.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FailedBecause {
+    /// The handler said so, with [`HandlerError::permanent`].
+    Permanent,
+    /// The payload cannot be read as the handler's event, or is not a valid one.
+    BadPayload,
+    /// The policy does not retry this error.
+    NotRetryable,
+    /// There were as many retries as allowed.
+    RetriesExhausted,
+    /// The next retry would start later than `max_elapsed` allows.
+    TimeExhausted,
+    /// The policy itself panicked.
+    PolicyPanicked,
+}
+
+impl fmt::Display for FailedBecause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Permanent => "the handler says it is permanent",
+            Self::BadPayload => "the payload is not a valid event",
+            Self::NotRetryable => "the policy does not retry this error",
+            Self::RetriesExhausted => "all retries are used up",
+            Self::TimeExhausted => "the time for retries is used up",
+            Self::PolicyPanicked => "the retry policy panicked",
+        })
+    }
+}
+
+/// A record that nothing in this process handles.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "no handler for event `{event}`{}; if its handlers are in another crate, name that crate once (`use my_handlers as _;`), or it is not linked and registers nothing",
+    .handler.as_ref().map(|handler| format!(" with id `{handler}`")).unwrap_or_default()
+)]
+#[non_exhaustive]
+pub struct NoHandler {
+    /// The stored name of the event.
+    pub event: String,
+    /// The handler that was asked for, where the record names one.
+    pub handler: Option<String>,
+}
+
+/// Decides what happens after an attempt.
+///
+/// `max_retries`, where the record was scheduled with one, wins over the policy's.
+///
+/// - A permanent error, or a bad payload, is final whatever the policy says.
+/// - An unavailable other side is retried on the policy's delays, without limit and without
+///   using up a retry.
+/// - Anything else asks the policy: is the error retried, is a retry left, is there time left.
+pub fn decide(
+    outcome: Outcome,
+    attempt: &Attempt,
+    max_retries: Option<u32>,
+    policy: &dyn RetryPolicy,
+    now: Timestamp,
+) -> Decision {
+    let error = match outcome {
+        Outcome::Handled => return Decision::Completed(Completion::Handled),
+        Outcome::Skipped => return Decision::Completed(Completion::Skipped),
+        Outcome::Failed(error) => error,
+    };
+    let because = match error.kind() {
+        FailureKind::Permanent => Some(FailedBecause::Permanent),
+        FailureKind::Undecodable | FailureKind::Invalid => Some(FailedBecause::BadPayload),
+        FailureKind::Unavailable => return unavailable(error, attempt, policy, now),
+        FailureKind::Error
+        | FailureKind::RetryAfter(_)
+        | FailureKind::TimedOut
+        | FailureKind::Panicked => {
+            if !policy.should_retry(&error) {
+                Some(FailedBecause::NotRetryable)
+            } else if attempt.failure_count >= max_retries.unwrap_or_else(|| policy.max_retries()) {
+                Some(FailedBecause::RetriesExhausted)
+            } else {
+                None
+            }
+        }
+    };
+    if let Some(because) = because {
+        return Decision::Failed { error, because };
+    }
+
+    let failure_count = attempt.failure_count.saturating_add(1);
+    let first_failed_at = attempt.first_failed_at.unwrap_or(now);
+    let delay = match error.kind() {
+        FailureKind::RetryAfter(delay) => delay,
+        _ => policy.next_delay(failure_count),
+    };
+    let at = later(now, delay);
+    if let Some(limit) = policy.max_elapsed()
+        && at > later(first_failed_at, limit)
+    {
+        let because = FailedBecause::TimeExhausted;
+        return Decision::Failed { error, because };
+    }
+    let next = Attempt {
+        number: attempt.number.saturating_add(1),
+        failure_count,
+        first_failed_at: Some(first_failed_at),
+    };
+    Decision::RetryAt {
+        at,
+        delay,
+        next,
+        error,
+    }
+}
+
+/// The delays grow with the number of attempts, since the count of failures stands still.
+fn unavailable(
+    error: HandlerError,
+    attempt: &Attempt,
+    policy: &dyn RetryPolicy,
+    now: Timestamp,
+) -> Decision {
+    let delay = policy.next_delay(attempt.number);
+    let next = Attempt {
+        number: attempt.number.saturating_add(1),
+        ..*attempt
+    };
+    Decision::RetryAt {
+        at: later(now, delay),
+        delay,
+        next,
+        error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+    use crate::Retry;
+
+    fn policy() -> crate::RetryBuilder {
+        Retry::builder().max_retries(2).linear(
+            Duration::from_secs(1),
+            Duration::from_secs(1),
+            Duration::from_secs(60),
+        )
+    }
+
+    fn io_error() -> HandlerError {
+        io::Error::other("down").into()
+    }
+
+    /// Fails with the error again and again; the delays until it is given up, and why it is.
+    fn run(
+        policy: crate::RetryBuilder,
+        max_retries: Option<u32>,
+        mut error: impl FnMut() -> HandlerError,
+    ) -> (Vec<u64>, FailedBecause) {
+        let policy = policy.build().unwrap();
+        let mut now = Timestamp::UNIX_EPOCH;
+        let mut attempt = Attempt::first();
+        let mut delays = Vec::new();
+        loop {
+            let outcome = Outcome::Failed(error());
+            match decide(outcome, &attempt, max_retries, &policy, now) {
+                Decision::RetryAt { at, delay, next, .. } => {
+                    assert_eq!(next.number, attempt.number + 1);
+                    delays.push(delay.as_secs());
+                    (now, attempt) = (at, next);
+                }
+                Decision::Failed { because, .. } => return (delays, because),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn n_retries_are_n_plus_one_invocations() {
+        let exhausted = FailedBecause::RetriesExhausted;
+        assert_eq!(run(policy(), None, io_error), (vec![1, 2], exhausted));
+        assert_eq!(run(policy().max_retries(0), None, io_error), (vec![], exhausted));
+    }
+
+    #[test]
+    fn the_record_s_own_limit_wins_over_the_policy_s() {
+        let exhausted = FailedBecause::RetriesExhausted;
+        assert_eq!(run(policy(), Some(4), io_error), (vec![1, 2, 3, 4], exhausted));
+        assert_eq!(run(policy(), Some(0), io_error), (vec![], exhausted));
+    }
+
+    #[test]
+    fn a_permanent_error_is_final_whatever_the_policy_says() {
+        let permanent = || HandlerError::permanent(io::Error::other("gone"));
+        assert_eq!(run(policy(), None, permanent), (vec![], FailedBecause::Permanent));
+    }
+
+    #[test]
+    fn an_error_that_the_policy_does_not_retry_is_final() {
+        let policy = policy().no_retry_on::<io::Error>();
+        assert_eq!(run(policy, None, io_error), (vec![], FailedBecause::NotRetryable));
+    }
+
+    #[test]
+    fn retry_after_overrides_the_delay_and_still_counts() {
+        let busy = || HandlerError::retry_after(Duration::from_secs(99), "busy");
+        assert_eq!(
+            run(policy(), None, busy),
+            (vec![99, 99], FailedBecause::RetriesExhausted)
+        );
+    }
+
+    #[test]
+    fn an_endless_retry_after_is_due_at_the_end_of_time() {
+        let endless = HandlerError::retry_after(Duration::MAX, "busy");
+        let decision = decide(
+            Outcome::Failed(endless),
+            &Attempt::first(),
+            None,
+            &Retry::default(),
+            Timestamp::UNIX_EPOCH,
+        );
+        let Decision::RetryAt { at, .. } = decision else {
+            panic!("{decision:?}")
+        };
+        assert_eq!(at, Timestamp::MAX);
+    }
+
+    #[test]
+    fn an_unavailable_other_side_uses_up_no_retry() {
+        let mut outages = 5;
+        let (delays, because) = run(policy(), None, || {
+            if outages > 0 {
+                outages -= 1;
+                return HandlerError::unavailable("503");
+            }
+            io_error()
+        });
+        assert_eq!(delays, [1, 2, 3, 4, 5, 1, 2]);
+        assert_eq!(because, FailedBecause::RetriesExhausted);
+    }
+
+    #[test]
+    fn no_retry_starts_after_max_elapsed() {
+        let policy = policy().max_retries(100).max_elapsed(Duration::from_secs(6));
+        // 1 + 2 + 3 = 6 s after the first failure is still within; 4 s more is not.
+        assert_eq!(
+            run(policy, None, io_error),
+            (vec![1, 2, 3], FailedBecause::TimeExhausted)
+        );
+    }
+
+    #[test]
+    fn success_and_a_declined_guard_complete() {
+        let decide = |outcome| {
+            decide(
+                outcome,
+                &Attempt::first(),
+                None,
+                &Retry::default(),
+                Timestamp::UNIX_EPOCH,
+            )
+        };
+        assert!(matches!(
+            decide(Outcome::Handled),
+            Decision::Completed(Completion::Handled)
+        ));
+        assert!(matches!(
+            decide(Outcome::Skipped),
+            Decision::Completed(Completion::Skipped)
+        ));
+    }
+}

@@ -1,0 +1,82 @@
+//! Which errors are retried: rules over an error and everything it was caused by.
+
+use std::{any::type_name, borrow::Cow, error::Error, fmt, sync::Arc};
+
+use crate::HandlerError;
+
+/// An error type by name, with the test whether a value is of that type.
+#[derive(Clone)]
+pub(crate) struct ErrorType {
+    pub(crate) name: Cow<'static, str>,
+    pub(crate) is: fn(&(dyn Error + 'static)) -> bool,
+}
+
+impl ErrorType {
+    pub(crate) fn of<E: Error + 'static>() -> Self {
+        Self::named::<E>(type_name::<E>())
+    }
+
+    pub(crate) fn named<E: Error + 'static>(name: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            name: name.into(),
+            is: |error| error.is::<E>(),
+        }
+    }
+
+    fn in_chain_of(&self, error: &HandlerError) -> bool {
+        error.chain().any(self.is)
+    }
+}
+
+type Predicate = Arc<dyn Fn(&HandlerError) -> bool + Send + Sync>;
+
+/// The rules of one policy, in the order in which they decide.
+#[derive(Clone, Default)]
+pub(crate) struct Filter {
+    pub(super) never: Vec<ErrorType>,
+    pub(super) only: Vec<ErrorType>,
+    pub(super) predicates: Vec<Predicate>,
+}
+
+impl Filter {
+    pub(super) const fn new() -> Self {
+        Self {
+            never: Vec::new(),
+            only: Vec::new(),
+            predicates: Vec::new(),
+        }
+    }
+
+    /// First match decides: never → no; nothing else configured → yes; only → yes;
+    /// a predicate → yes; else no.
+    pub(super) fn allows(&self, error: &HandlerError) -> bool {
+        if self.never.iter().any(|ty| ty.in_chain_of(error)) {
+            return false;
+        }
+        if self.only.is_empty() && self.predicates.is_empty() {
+            return true;
+        }
+        self.only.iter().any(|ty| ty.in_chain_of(error))
+            || self.predicates.iter().any(|allows| allows(error))
+    }
+}
+
+impl fmt::Display for Filter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = |types: &[ErrorType]| {
+            let names: Vec<&str> = types.iter().map(|ty| &*ty.name).collect();
+            names.join(", ")
+        };
+        if !self.only.is_empty() {
+            write!(f, ", only on {}", names(&self.only))?;
+        }
+        if !self.predicates.is_empty() {
+            let or = if self.only.is_empty() { "only if" } else { "or if" };
+            write!(f, ", {or} a predicate says so")?;
+        }
+        if !self.never.is_empty() {
+            write!(f, ", never on {}", names(&self.never))?;
+        }
+        Ok(())
+    }
+}

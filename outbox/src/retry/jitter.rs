@@ -1,0 +1,147 @@
+//! Spreading retries out, so that what failed together does not come back together.
+
+use std::{fmt, time::Duration};
+
+use super::{
+    PolicyError,
+    backoff::scale,
+    random::{Random, between},
+};
+
+/// How a delay is spread at random around (or below) the back-off's `base`.
+///
+/// It applies after the back-off's cap: a delay may exceed the cap by the jitter, never more.
+///
+/// | | drawn uniformly from |
+/// |---|---|
+/// | `None` | `base` |
+/// | `Around(d)` | `[max(base - d, 0), base + d]` |
+/// | `Above(d)` | `[base, base + d]` |
+/// | `Full` | `[0, base]` |
+/// | `Equal` | `[base / 2, base]` |
+/// | `Proportional(p)` | `[base * (1 - p), base * (1 + p)]` |
+/// | `Decorrelated` | `[initial, min(3 * previous, max)]` |
+///
+/// A [`RetryPolicy`](crate::RetryPolicy) knows the count of failures and nothing of the delay
+/// that was drawn last, so `Decorrelated` takes for `previous` the base of the failure before.
+/// [`backoff::decorrelated`](crate::backoff::decorrelated) is the form that remembers.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[non_exhaustive]
+pub enum Jitter {
+    /// The base itself.
+    #[default]
+    None,
+    /// Up to that much earlier or later.
+    Around(Duration),
+    /// Up to that much later, never earlier.
+    Above(Duration),
+    /// Anything up to the base.
+    Full,
+    /// At least half of the base.
+    Equal,
+    /// A share of the base earlier or later, `0.0..=1.0`.
+    Proportional(f64),
+    /// Between the first delay and three times the previous one.
+    Decorrelated,
+}
+
+impl From<Duration> for Jitter {
+    fn from(spread: Duration) -> Self {
+        Self::Around(spread)
+    }
+}
+
+/// What the jitter is applied to.
+pub(super) struct Delays {
+    pub(super) initial: Duration,
+    pub(super) previous: Duration,
+    pub(super) base: Duration,
+    pub(super) max: Duration,
+}
+
+impl Jitter {
+    pub(super) fn check(self) -> Result<(), PolicyError> {
+        match self {
+            Self::Proportional(share) if !(0.0..=1.0).contains(&share) => {
+                Err(PolicyError::JitterShare(share))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The interval that a delay is drawn from, both ends included.
+    pub(super) fn interval(self, delays: &Delays) -> (Duration, Duration) {
+        let base = delays.base;
+        match self {
+            Self::None => (base, base),
+            Self::Around(spread) => (base.saturating_sub(spread), base.saturating_add(spread)),
+            Self::Above(spread) => (base, base.saturating_add(spread)),
+            Self::Full => (Duration::ZERO, base),
+            Self::Equal => (base / 2, base),
+            Self::Proportional(share) => (scale(base, 1.0 - share), scale(base, 1.0 + share)),
+            Self::Decorrelated => {
+                let high = delays.previous.saturating_mul(3).min(delays.max);
+                (delays.initial, high.max(delays.initial))
+            }
+        }
+    }
+
+    pub(super) fn apply(self, delays: &Delays, random: &dyn Random) -> Duration {
+        let (low, high) = self.interval(delays);
+        between(random, low, high)
+    }
+}
+
+impl fmt::Display for Jitter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use humantime::format_duration as words;
+        match self {
+            Self::None => f.write_str("no jitter"),
+            Self::Around(spread) => write!(f, "jitter ±{}", words(*spread)),
+            Self::Above(spread) => write!(f, "jitter 0 to +{}", words(*spread)),
+            Self::Full => f.write_str("full jitter"),
+            Self::Equal => f.write_str("equal jitter"),
+            Self::Proportional(share) => write!(f, "jitter ±{}%", share * 100.0),
+            Self::Decorrelated => f.write_str("decorrelated jitter"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn secs(secs: u64) -> Duration {
+        Duration::from_secs(secs)
+    }
+
+    fn interval(jitter: Jitter) -> (Duration, Duration) {
+        jitter.interval(&Delays {
+            initial: secs(1),
+            previous: secs(4),
+            base: secs(8),
+            max: secs(10),
+        })
+    }
+
+    #[test]
+    fn each_mode_draws_from_its_interval() {
+        assert_eq!(interval(Jitter::None), (secs(8), secs(8)));
+        assert_eq!(interval(Jitter::Around(secs(3))), (secs(5), secs(11)));
+        assert_eq!(interval(Jitter::Around(secs(9))), (secs(0), secs(17)));
+        assert_eq!(interval(Jitter::Above(secs(3))), (secs(8), secs(11)));
+        assert_eq!(interval(Jitter::Full), (secs(0), secs(8)));
+        assert_eq!(interval(Jitter::Equal), (secs(4), secs(8)));
+        assert_eq!(interval(Jitter::Proportional(0.5)), (secs(4), secs(12)));
+        assert_eq!(interval(Jitter::Decorrelated), (secs(1), secs(10)));
+    }
+
+    #[test]
+    fn a_share_outside_zero_to_one_is_refused() {
+        for share in [-0.1, 1.1, f64::NAN, f64::INFINITY] {
+            assert!(Jitter::Proportional(share).check().is_err(), "{share}");
+        }
+        assert!(Jitter::Proportional(0.0).check().is_ok());
+        assert!(Jitter::Proportional(1.0).check().is_ok());
+    }
+}

@@ -1,0 +1,23 @@
+//! When a failed attempt is made again.
+//!
+//! [`policy`] is what a user may implement, [`builder`] the ready-made [`Retry`], [`backoff`] and
+//! [`jitter`] its arithmetic, [`filter`] its rules over errors. [`resolve`] picks a handler's
+//! policy at start-up; [`decide`] uses it after each attempt. All of it is pure.
+
+pub mod backoff;
+pub(crate) mod builder;
+pub(crate) mod decide;
+mod error;
+pub(crate) mod filter;
+mod jitter;
+pub(crate) mod policy;
+mod random;
+pub(crate) mod resolve;
+
+pub use builder::{Retry, RetryBuilder};
+pub use decide::{Completion, Decision, FailedBecause, decide};
+pub use error::PolicyError;
+pub use jitter::Jitter;
+pub use policy::{IntoPolicy, RetryAware, RetryPolicy};
+pub use random::{Random, ThreadRandom};
+pub use resolve::{Candidates, PolicySource, Resolved, resolve};

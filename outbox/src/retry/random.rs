@@ -1,0 +1,102 @@
+//! Where jitter takes its random numbers from, so that a test can say them in advance.
+
+use std::time::Duration;
+
+use rand::Rng as _;
+
+/// A source of uniformly distributed random numbers.
+///
+/// Every closure `Fn() -> u64` is one, which makes a test exact:
+///
+/// ```
+/// use std::time::Duration;
+/// use outbox::{Jitter, Retry, RetryPolicy};
+///
+/// let retry = Retry::builder()
+///     .fixed(Duration::from_secs(10))
+///     .jitter(Jitter::Full)
+///     .random(|| u64::MAX / 2)
+///     .build()?;
+/// assert_eq!(retry.next_delay(1).as_secs_f64().round(), 5.0);
+/// # Ok::<(), outbox::PolicyError>(())
+/// ```
+pub trait Random: Send + Sync {
+    /// A number from the whole range of `u64`, each as likely as the next.
+    fn next_u64(&self) -> u64;
+}
+
+impl<F: Fn() -> u64 + Send + Sync> Random for F {
+    fn next_u64(&self) -> u64 {
+        self()
+    }
+}
+
+/// The default source: the thread's own generator, seeded by the operating system.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ThreadRandom;
+
+impl Random for ThreadRandom {
+    fn next_u64(&self) -> u64 {
+        rand::rng().next_u64()
+    }
+}
+
+/// Uniform in `[low, high]`, both ends included; `low` when the interval is empty.
+///
+/// Works on whole nanoseconds, so that no interval up to [`Duration::MAX`] loses precision
+/// or overflows: `span * random / 2^64`, with the product split into two halves.
+pub(crate) fn between(random: &dyn Random, low: Duration, high: Duration) -> Duration {
+    let span = match high.checked_sub(low) {
+        None | Some(Duration::ZERO) => return low,
+        Some(span) => span.as_nanos() + 1,
+    };
+    let random = u128::from(random.next_u64());
+    let upper = (span >> 64) * random;
+    let lower = ((span & u128::from(u64::MAX)) * random) >> 64;
+    low.saturating_add(nanos(upper + lower)).min(high)
+}
+
+/// A duration of that many nanoseconds, or the longest there is.
+pub(crate) fn nanos(nanos: u128) -> Duration {
+    const PER_SECOND: u128 = 1_000_000_000;
+    let sub_second = u32::try_from(nanos % PER_SECOND).unwrap_or(0);
+    u64::try_from(nanos / PER_SECOND)
+        .map_or(Duration::MAX, |seconds| Duration::new(seconds, sub_second))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn any_duration() -> impl Strategy<Value = Duration> {
+        (any::<u64>(), 0..1_000_000_000u32).prop_map(|(secs, nanos)| Duration::new(secs, nanos))
+    }
+
+    proptest! {
+        #[test]
+        fn between_stays_within_its_ends(a in any_duration(), b in any_duration(), random: u64) {
+            let (low, high) = (a.min(b), a.max(b));
+            let drawn = between(&move || random, low, high);
+            prop_assert!(low <= drawn && drawn <= high);
+        }
+    }
+
+    #[test]
+    fn between_reaches_both_ends() {
+        let (low, high) = (Duration::from_nanos(10), Duration::from_nanos(12));
+        assert_eq!(between(&|| 0, low, high), low);
+        assert_eq!(between(&|| u64::MAX, low, high), high);
+        assert_eq!(
+            between(&|| u64::MAX, Duration::ZERO, Duration::MAX).as_secs(),
+            u64::MAX
+        );
+    }
+
+    #[test]
+    fn an_empty_interval_is_its_lower_end() {
+        let (low, high) = (Duration::from_secs(2), Duration::from_secs(1));
+        assert_eq!(between(&ThreadRandom, low, high), low);
+    }
+}
