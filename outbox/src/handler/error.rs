@@ -125,6 +125,25 @@ impl HandlerError {
     }
 }
 
+/// The handler failed for good, and then its fallback failed too.
+#[derive(Debug, thiserror::Error)]
+#[error("the handler failed, and then its fallback ({fallback})")]
+struct FallbackFailed {
+    source: BoxError,
+    fallback: String,
+}
+
+impl HandlerError {
+    /// The same failure, with what became of the fallback in its text.
+    pub(crate) fn and_fallback(self, fallback: &Self) -> Self {
+        let failed = FallbackFailed {
+            source: self.cause,
+            fallback: format!("{fallback:#}"),
+        };
+        Self::of_kind(self.kind, failed)
+    }
+}
+
 impl<E: Into<BoxError> + 'static> From<E> for HandlerError {
     fn from(error: E) -> Self {
         let cause = boxed(error);

@@ -88,8 +88,9 @@ impl fmt::Display for FailedBecause {
 /// A record that nothing in this process handles.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "no handler for event `{event}`{}; if its handlers are in another crate, name that crate once (`use my_handlers as _;`), or it is not linked and registers nothing",
-    .handler.as_ref().map(|handler| format!(" with id `{handler}`")).unwrap_or_default()
+    "no handler{} takes event `{event}`{}; if its handlers are in another crate, name that crate once (`use my_handlers as _;`), or it is not linked and registers nothing",
+    .handler.as_ref().map(|handler| format!(" with id `{handler}`")).unwrap_or_default(),
+    .nearest.as_ref().map(|nearest| format!(" (there are handlers for `{nearest}`)")).unwrap_or_default()
 )]
 #[non_exhaustive]
 pub struct NoHandler {
@@ -97,6 +98,8 @@ pub struct NoHandler {
     pub event: String,
     /// The handler that was asked for, where the record names one.
     pub handler: Option<String>,
+    /// The handled event whose name is most like it.
+    pub nearest: Option<String>,
 }
 
 /// Decides what happens after an attempt.

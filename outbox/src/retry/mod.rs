@@ -15,7 +15,7 @@ mod random;
 pub(crate) mod resolve;
 
 pub use builder::{Retry, RetryBuilder};
-pub use decide::{Completion, Decision, FailedBecause, decide};
+pub use decide::{Completion, Decision, FailedBecause, NoHandler, decide};
 pub use error::PolicyError;
 pub use jitter::Jitter;
 pub use policy::{IntoPolicy, RetryAware, RetryPolicy};

@@ -1,0 +1,80 @@
+//! `#[derive(OutboxEvent)]`: [`arguments`] reads `#[outbox_event(..)]`, [`key`] turns the key into
+//! an expression.
+
+mod arguments;
+mod key;
+
+use proc_macro2::TokenStream;
+use quote::{quote, quote_spanned};
+use syn::{Data, DeriveInput, spanned::Spanned as _};
+
+use crate::{errors::Errors, paths::Paths};
+use arguments::EventArguments;
+
+pub(crate) fn derive(item: TokenStream) -> TokenStream {
+    let item: DeriveInput = match syn::parse2(item) {
+        Ok(item) => item,
+        Err(error) => return error.to_compile_error(),
+    };
+    let mut errors = Errors::default();
+    reject_what_cannot_be_stored(&item, &mut errors);
+    let given = EventArguments::parse(&item, &mut errors);
+    let paths = Paths::new(given.krate.clone());
+    let key = given
+        .key
+        .as_ref()
+        .and_then(|key| key::expand(key, &item, &paths, &mut errors));
+    let expanded = expand(&item, &given, key.as_ref(), &paths);
+    quote!(#expanded #errors)
+}
+
+fn reject_what_cannot_be_stored(item: &DeriveInput, errors: &mut Errors) {
+    if let Some(param) = item.generics.params.first() {
+        errors.at(
+            param,
+            "an outbox event cannot be generic: it is stored under one name and read back as one type; make a type of its own for each event",
+        );
+    }
+    if let Data::Union(union) = &item.data {
+        errors.at(union.union_token, "an outbox event is a struct or an enum");
+    }
+}
+
+/// The impl is written even after a mistake, so that code that uses the event still compiles.
+fn expand(
+    item: &DeriveInput,
+    given: &EventArguments,
+    key: Option<&TokenStream>,
+    paths: &Paths,
+) -> TokenStream {
+    let (krate, private) = (&paths.krate, &paths.private);
+    let name = given.name.as_ref().map_or_else(|| quote!(""), |name| quote!(#name));
+    let aliases = &given.aliases;
+    let version = given.version.unwrap_or(1);
+    let key = key.map(|key| {
+        quote! {
+            fn key(&self) -> ::core::option::Option<::std::string::String> {
+                ::core::option::Option::Some({ #key })
+            }
+        }
+    });
+    let validate = given.validate.as_ref().map(|validate| {
+        let call = quote_spanned!(validate.span()=> #private::validated(self, #validate));
+        quote! {
+            fn validate(&self) -> ::core::result::Result<(), #krate::BoxError> {
+                #call
+            }
+        }
+    });
+    let ident = &item.ident;
+    let (impl_generics, ty_generics, where_clause) = item.generics.split_for_impl();
+    quote! {
+        impl #impl_generics #krate::OutboxEvent for #ident #ty_generics #where_clause {
+            const NAME: &'static str = #name;
+            const ALIASES: &'static [&'static str] = &[#(#aliases),*];
+            const VERSION: #private::Version = #version;
+            #key
+            #validate
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! `#[outbox_handler] async fn`.
+
+use proc_macro2::{Span, TokenStream};
+use quote::{ToTokens as _, quote};
+use syn::{Ident, ReturnType, Signature, ext::IdentExt as _};
+
+use super::{
+    arguments::HandlerArguments,
+    expand,
+    item::Function,
+    model::{Callee, HandlerModel},
+    validate,
+};
+use crate::{errors::Errors, paths::Paths, retryable};
+
+pub(super) fn expand(
+    arguments: &TokenStream,
+    mut function: Function,
+    errors: &mut Errors,
+) -> TokenStream {
+    let given = HandlerArguments::parse(arguments.clone(), errors);
+    let retryable = retryable::take(&mut function.attrs, errors);
+    reject_second(&function, errors);
+    validate::free_function(&function.sig, errors);
+    let arguments = validate::signature(&function.sig, errors);
+
+    // Inside an `impl` block nothing but the method itself may be written.
+    if function.sig.receiver().is_some() {
+        return function.into_token_stream();
+    }
+
+    let paths = Paths::new(given.krate.clone());
+    let marker = given
+        .marker
+        .clone()
+        .unwrap_or_else(|| namesake(&function.sig.ident));
+    let marker_type = expand::marker_type(&function.vis, &marker, &paths);
+    let handlers: Vec<HandlerModel> = arguments
+        .filter(|_| errors.is_empty())
+        .map(|arguments| HandlerModel {
+            name: function.sig.ident.unraw().to_string(),
+            span: function.sig.ident.span(),
+            callee: Callee::Function {
+                function: function.sig.ident.clone(),
+                marker: marker.clone(),
+            },
+            event: arguments.event,
+            arguments: arguments.others,
+            output: output(&function.sig),
+            given,
+            policy: retryable.policy,
+        })
+        .into_iter()
+        .collect();
+    let registered = expand::registered(&marker.to_token_stream(), &quote!(()), &handlers, &paths);
+    let consumed = retryable.consumed;
+    quote!(#function #marker_type #registered #consumed)
+}
+
+pub(super) fn output(sig: &Signature) -> TokenStream {
+    match &sig.output {
+        ReturnType::Default => quote!(()),
+        ReturnType::Type(_, ty) => ty.to_token_stream(),
+    }
+}
+
+/// The function's name for a type. Written where the function is, but as the macro's own word, so
+/// that no lint on the names of types looks at it.
+fn namesake(function: &Ident) -> Ident {
+    let mut name = function.clone();
+    name.set_span(Span::call_site().located_at(function.span()));
+    name
+}
+
+fn reject_second(function: &Function, errors: &mut Errors) {
+    for attr in &function.attrs {
+        if retryable::is_named(attr, "outbox_handler") {
+            errors.at(attr, "`#[outbox_handler]` is given twice: remove one");
+        }
+    }
+}

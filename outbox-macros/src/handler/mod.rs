@@ -1,0 +1,29 @@
+//! `#[outbox_handler]`: [`item`] parses what it stands on, [`arguments`] what it is given,
+//! [`validate`] judges both, [`expand`] writes the registration.
+
+mod arguments;
+mod expand;
+mod function;
+mod impl_block;
+mod item;
+mod model;
+mod validate;
+
+use proc_macro2::TokenStream;
+use quote::quote;
+
+use crate::errors::Errors;
+use item::Item;
+
+pub(crate) fn outbox_handler(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    let mut errors = Errors::default();
+    let expanded = match item::parse(item.clone()) {
+        Ok(Item::Function(function)) => function::expand(&arguments, function, &mut errors),
+        Ok(Item::Block(block)) => impl_block::expand(&arguments, block, &mut errors),
+        Err(error) => {
+            errors.add(error);
+            item
+        }
+    };
+    quote!(#expanded #errors)
+}

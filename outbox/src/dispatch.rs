@@ -1,0 +1,141 @@
+//! One record through one handler, in memory: decode → arguments → handler → outcome →
+//! decision. The runtime calls this and carries the decision out; nothing here touches a
+//! database.
+
+use std::{
+    any::Any,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+    time::Duration,
+};
+
+use futures_util::FutureExt as _;
+
+use crate::{
+    Attempt, Clock, Completion, Context, Decision, FailedBecause, HandlerEntry, HandlerError,
+    Metadata, NoHandler, Outcome, Panicked, Record, Registry, TimedOut, decide, handler::States,
+    registry::Invocation,
+};
+
+impl Registry {
+    /// Tries one handler at one record and decides what happens next.
+    ///
+    /// A panic and a timeout of the handler are failures like any other. A handler that is not
+    /// registered here, or does not take this event, is [`Decision::NoHandler`].
+    ///
+    /// Dropping the future stops the handler where it is; nothing is decided then, and the
+    /// attempt has to be made again.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use outbox::{outbox_handler, Attempt, Decision, OutboxEvent, Record, Registry, SystemClock};
+    /// # #[derive(serde::Serialize, serde::Deserialize, OutboxEvent)]
+    /// # #[outbox_event(name = "order.created")]
+    /// # struct OrderCreated {}
+    /// #[outbox_handler(id = "send-receipt")]
+    /// async fn send_receipt(event: OrderCreated) {}
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let registry = Registry::builder().handler::<send_receipt>().build()?;
+    /// let record = Arc::new(Record::of(&OrderCreated {}, &SystemClock)?);
+    /// let decision = registry.dispatch("send-receipt", &record, Attempt::first(), &SystemClock).await;
+    /// assert!(matches!(decision, Decision::Completed(_)));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn dispatch(
+        &self,
+        handler: &str,
+        record: &Arc<Record>,
+        attempt: Attempt,
+        clock: &dyn Clock,
+    ) -> Decision {
+        let entry = self.handler(handler);
+        match entry.filter(|entry| entry.registration.event.accepts(&record.event)) {
+            Some(entry) => entry.dispatch(record, attempt, self.states(), clock).await,
+            None => Decision::NoHandler(NoHandler {
+                handler: Some(handler.to_owned()),
+                ..self.no_handler(&record.event)
+            }),
+        }
+    }
+}
+
+impl HandlerEntry {
+    async fn dispatch(
+        &self,
+        record: &Arc<Record>,
+        attempt: Attempt,
+        states: &Arc<States>,
+        clock: &dyn Clock,
+    ) -> Decision {
+        let metadata = Metadata::new(Arc::clone(record), self.id(), attempt);
+        let context = Context::new(metadata, Arc::clone(states));
+
+        let outcome = guarded((self.registration.invoke)(&context), self.timeout()).await;
+        let decided = catch_unwind(AssertUnwindSafe(|| {
+            let policy = self.policy();
+            decide(outcome, &attempt, record.max_retries, policy, clock.now())
+        }));
+        match decided {
+            Ok(Decision::Failed { error, because }) => self.fall_back(context, error, because).await,
+            Ok(decision) => decision,
+            Err(panic) => Decision::Failed {
+                error: panicked(&*panic),
+                because: FailedBecause::PolicyPanicked,
+            },
+        }
+    }
+
+    /// Runs the fallback, if there is one, once. A payload that is not an event has none: the
+    /// fallback takes the event.
+    async fn fall_back(
+        &self,
+        context: Context,
+        error: HandlerError,
+        because: FailedBecause,
+    ) -> Decision {
+        let Some(fallback) = self.registration.fallback else {
+            return Decision::Failed { error, because };
+        };
+        if because == FailedBecause::BadPayload {
+            return Decision::Failed { error, because };
+        }
+        let context = context.with_failure(error);
+        let outcome = guarded((fallback.invoke)(&context), self.timeout()).await;
+        let Some(error) = context.into_failure() else {
+            return Decision::Completed(Completion::Handled);
+        };
+        match outcome {
+            Outcome::Handled | Outcome::Skipped => {
+                Decision::Completed(Completion::FellBack { error, because })
+            }
+            Outcome::Failed(of_fallback) => Decision::Failed {
+                error: error.and_fallback(&of_fallback),
+                because,
+            },
+        }
+    }
+}
+
+/// Runs an invocation to its end, its time limit or its panic.
+async fn guarded(invocation: Invocation<'_>, limit: Option<Duration>) -> Outcome {
+    // The invocation is dropped inside, so that a panic in a destructor is caught as well.
+    let limited = async move {
+        match limit {
+            None => invocation.await,
+            Some(limit) => tokio::time::timeout(limit, invocation)
+                .await
+                .unwrap_or_else(|_| Outcome::Failed(TimedOut::after(limit))),
+        }
+    };
+    AssertUnwindSafe(limited)
+        .catch_unwind()
+        .await
+        .unwrap_or_else(|panic| Outcome::Failed(panicked(&*panic)))
+}
+
+fn panicked(panic: &(dyn Any + Send)) -> HandlerError {
+    Panicked::with(panic)
+}

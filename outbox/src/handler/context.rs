@@ -1,0 +1,50 @@
+//! [`Context`]: everything that the arguments of a handler are made from.
+
+use std::sync::Arc;
+
+use super::{HandlerError, state::States};
+use crate::Metadata;
+
+/// What the arguments of one invocation are made from.
+#[derive(Debug)]
+pub struct Context {
+    pub(super) metadata: Metadata,
+    pub(super) states: Arc<States>,
+    /// Why the handler failed for good: only there while its fallback runs.
+    pub(super) failure: Option<HandlerError>,
+}
+
+impl Context {
+    pub(crate) fn new(metadata: Metadata, states: Arc<States>) -> Self {
+        Self {
+            metadata,
+            states,
+            failure: None,
+        }
+    }
+
+    /// For the fallback of the same invocation.
+    pub(crate) fn with_failure(self, failure: HandlerError) -> Self {
+        Self {
+            failure: Some(failure),
+            ..self
+        }
+    }
+
+    /// Gives the failure back after the fallback.
+    pub(crate) fn into_failure(self) -> Option<HandlerError> {
+        self.failure
+    }
+
+    /// What is known about the record and this attempt.
+    #[must_use]
+    pub fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+
+    /// Why the handler failed for good. Only a fallback sees one.
+    #[must_use]
+    pub fn failure(&self) -> Option<&HandlerError> {
+        self.failure.as_ref()
+    }
+}

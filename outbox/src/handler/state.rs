@@ -1,0 +1,89 @@
+//! [`State`]: what the application gives to its handlers, one value of a type.
+
+use std::{
+    any::{Any, TypeId, type_name},
+    collections::HashMap,
+    fmt,
+};
+
+use super::{Context, FromContext, HandlerError, Requirements};
+
+/// A handler argument: a clone of the value given with `.state(value)`.
+///
+/// Checked at start-up: a handler whose state was never given is an error that names both.
+/// Something large or not `Clone` goes into an `Arc`.
+///
+/// ```
+/// # use outbox::{outbox_handler, OutboxEvent, Registry, State};
+/// # #[derive(serde::Serialize, serde::Deserialize, OutboxEvent)]
+/// # #[outbox_event(name = "order.created")]
+/// # struct OrderCreated {}
+/// #[derive(Clone)]
+/// struct Bank;
+///
+/// #[outbox_handler]
+/// async fn charge_card(event: OrderCreated, State(bank): State<Bank>) {}
+///
+/// let missing = Registry::builder().handler::<charge_card>().build().unwrap_err();
+/// assert!(missing.to_string().contains("State<"));
+/// Registry::builder().handler::<charge_card>().state(Bank).build()?;
+/// # Ok::<(), outbox::RegistryError>(())
+/// ```
+#[derive(Debug, Clone, Copy)]
+#[expect(clippy::exhaustive_structs, reason = "destructured in argument position")]
+pub struct State<T>(pub T);
+
+impl<'a, T: Clone + Send + Sync + 'static> FromContext<'a> for State<T> {
+    fn from_context(context: &'a Context) -> Result<Self, HandlerError> {
+        context.state::<T>().cloned().map(Self)
+    }
+
+    fn requires(requirements: &mut Requirements) {
+        requirements.state::<T>();
+    }
+}
+
+/// The application's values, one of each type. Written while the registry is built, then only read.
+#[derive(Default)]
+pub(crate) struct States {
+    values: HashMap<TypeId, Box<dyn Any + Send + Sync>>,
+}
+
+impl States {
+    /// The last value of a type wins.
+    pub(crate) fn insert<T: Send + Sync + 'static>(&mut self, value: T) {
+        self.values.insert(TypeId::of::<T>(), Box::new(value));
+    }
+
+    pub(crate) fn get<T: 'static>(&self) -> Option<&T> {
+        self.values.get(&TypeId::of::<T>())?.downcast_ref()
+    }
+
+    pub(crate) fn has(&self, ty: TypeId) -> bool {
+        self.values.contains_key(&ty)
+    }
+}
+
+impl fmt::Debug for States {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "States({} values)", self.values.len())
+    }
+}
+
+/// Found at start-up, so a handler sees it only if an argument of the user's own asks for more
+/// than it said it requires.
+#[derive(Debug, thiserror::Error)]
+#[error("no state of type `{0}`: give it with `.state(..)`")]
+struct MissingState(&'static str);
+
+impl Context {
+    /// The application's value of this type.
+    ///
+    /// # Errors
+    /// When there is none. [`FromContext::requires`] turns that into an error at start-up.
+    pub fn state<T: Send + Sync + 'static>(&self) -> Result<&T, HandlerError> {
+        self.states
+            .get::<T>()
+            .ok_or_else(|| MissingState(type_name::<T>()).into())
+    }
+}

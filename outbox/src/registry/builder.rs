@@ -1,0 +1,297 @@
+//! From registrations, state and policies to a [`Registry`], or everything that is wrong.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    fmt,
+    sync::Arc,
+};
+
+use super::{
+    AttributePolicy, HandlerEntry, Instances, Problem, Registered, Registration, Registry,
+    RegistryError,
+};
+use crate::{
+    Candidates, IntoPolicy, PolicyError, Requirements, Retry, RetryPolicy, handler::States,
+    nearest::nearest, resolve,
+};
+
+type Policy = Arc<dyn RetryPolicy>;
+
+/// Puts a [`Registry`] together. Nothing is checked before [`build`](Self::build), which then
+/// reports everything that is wrong in one error.
+#[derive(Default)]
+#[must_use = "a builder does nothing until `build`"]
+pub struct RegistryBuilder {
+    registrations: Vec<&'static Registration>,
+    states: States,
+    global: Option<Result<Policy, PolicyError>>,
+    named: BTreeMap<String, Result<Policy, PolicyError>>,
+    allow_empty: bool,
+}
+
+impl RegistryBuilder {
+    /// Adds a marked function, by the type of the same name, or every marked method of a type.
+    ///
+    /// ```
+    /// # use outbox::{outbox_handler, OutboxEvent, Registry};
+    /// # #[derive(serde::Serialize, serde::Deserialize, OutboxEvent)]
+    /// # #[outbox_event(name = "order.created")]
+    /// # struct OrderCreated {}
+    /// #[outbox_handler]
+    /// async fn send_receipt(event: OrderCreated) {}
+    ///
+    /// Registry::builder().handler::<send_receipt>().build()?;
+    /// # Ok::<(), outbox::RegistryError>(())
+    /// ```
+    ///
+    /// A type argument and not a value, because in an expression `send_receipt` is the function
+    /// itself, which knows nothing of its attributes.
+    pub fn handler<H: Registered>(self) -> Self {
+        H::REGISTRATIONS.iter().fold(self, Self::register)
+    }
+
+    /// Adds `#[outbox_handler] impl Handler<E> for H`.
+    pub fn handler_for<H: Registered<E>, E>(self) -> Self {
+        H::REGISTRATIONS.iter().fold(self, Self::register)
+    }
+
+    /// The same handler twice, linked and named, is one handler.
+    pub(super) fn register(mut self, registration: &'static Registration) -> Self {
+        let same = |known: &&Registration| {
+            known.id == registration.id && known.location == registration.location
+        };
+        if !self.registrations.iter().any(same) {
+            self.registrations.push(registration);
+        }
+        self
+    }
+
+    /// Gives a value to all handlers that take a `State<T>`, or whose `&self` is a `T`. A second
+    /// value of the same type replaces the first.
+    pub fn state<T: Send + Sync + 'static>(mut self, value: T) -> Self {
+        self.states.insert(value);
+        self
+    }
+
+    /// The policy of every handler that brings none of its own.
+    pub fn retry_policy(mut self, policy: impl IntoPolicy) -> Self {
+        self.global = Some(policy.into_policy());
+        self
+    }
+
+    /// A policy for `#[retryable(policy = "name")]`. Wins over one of the same name in the
+    /// configuration.
+    pub fn named_policy(mut self, name: impl Into<String>, policy: impl IntoPolicy) -> Self {
+        self.named.insert(name.into(), policy.into_policy());
+        self
+    }
+
+    /// No handler at all is not an error: for a process that only publishes.
+    pub fn allow_empty(mut self) -> Self {
+        self.allow_empty = true;
+        self
+    }
+
+    /// Checks everything and resolves the policy of each handler.
+    ///
+    /// # Errors
+    /// When there is no handler, an id is taken twice, a state is missing, or a policy does not
+    /// exist or contradicts itself: one error that lists all of it.
+    pub fn build(self) -> Result<Registry, RegistryError> {
+        let mut problems = Vec::new();
+        if self.registrations.is_empty() && !self.allow_empty {
+            problems.push(Problem::Empty);
+        }
+        let mut registrations = self.registrations;
+        registrations.sort_by_key(|registration| (registration.id, registration.location));
+        let by_id = index(&registrations, &mut problems);
+
+        let policies = Policies::check(self.global, self.named, &mut problems);
+        let mut handlers = Vec::with_capacity(registrations.len());
+        for registration in registrations {
+            check_arguments(registration, &self.states, &mut problems);
+            if let Some(entry) = policies.resolve(registration, &self.states, &mut problems) {
+                handlers.push(entry);
+            }
+        }
+        RegistryError::check(problems)?;
+
+        let registry = Registry {
+            handlers,
+            by_id,
+            states: Arc::new(self.states),
+        };
+        for handler in &registry.handlers() {
+            tracing::debug!(
+                id = handler.id,
+                event = handler.event,
+                policy = handler.policy,
+                source = %handler.source,
+                location = %handler.location,
+                "outbox handler"
+            );
+        }
+        tracing::info!(handlers = registry.handlers.len(), "outbox handlers registered");
+        Ok(registry)
+    }
+}
+
+/// Every id and alias, to its place in the sorted list. They share one namespace.
+fn index(
+    registrations: &[&'static Registration],
+    problems: &mut Vec<Problem>,
+) -> HashMap<&'static str, usize> {
+    let mut by_id = HashMap::new();
+    for (place, registration) in registrations.iter().enumerate() {
+        for id in [registration.id].iter().chain(registration.aliases) {
+            let location = registration.location;
+            if id.len() > 255 {
+                problems.push(Problem::LongId { id, location });
+            }
+            if let Some(first) = by_id.insert(*id, place) {
+                problems.push(Problem::DuplicateId {
+                    id,
+                    first: registrations[first].location,
+                    second: location,
+                });
+            }
+        }
+    }
+    by_id
+}
+
+/// What a handler and its fallback need has to be there.
+fn check_arguments(registration: &Registration, states: &States, problems: &mut Vec<Problem>) {
+    let (handler, location) = (registration.id, registration.location);
+    let mut requirements = Requirements::default();
+    (registration.requires)(&mut requirements);
+    if requirements.failure {
+        problems.push(Problem::FailureArgument { handler, location });
+    }
+    if let Some(fallback) = registration.fallback {
+        (fallback.requires)(&mut requirements);
+    }
+    requirements.states.sort_by_key(|state| state.name);
+    requirements.states.dedup();
+    for state in requirements.states {
+        if !states.has(state.ty) {
+            let ty = state.name;
+            problems.push(Problem::MissingState {
+                handler,
+                ty,
+                location,
+            });
+        }
+    }
+}
+
+/// The policies that are not a handler's own.
+struct Policies {
+    global: Option<Policy>,
+    named: BTreeMap<String, Option<Policy>>,
+    configured: Option<Policy>,
+    default: Policy,
+}
+
+impl Policies {
+    fn check(
+        global: Option<Result<Policy, PolicyError>>,
+        named: BTreeMap<String, Result<Policy, PolicyError>>,
+        problems: &mut Vec<Problem>,
+    ) -> Self {
+        let mut sound = |place: String, policy: Result<Policy, PolicyError>| {
+            policy
+                .map_err(|source| problems.push(Problem::Policy { place, source }))
+                .ok()
+        };
+        Self {
+            global: global.and_then(|policy| sound("the policy given with `.retry_policy(..)`".to_owned(), policy)),
+            named: named
+                .into_iter()
+                .map(|(name, policy)| {
+                    let policy = sound(format!("the named policy `{name}`"), policy);
+                    (name, policy)
+                })
+                .collect(),
+            configured: None,
+            default: Arc::new(default_policy()),
+        }
+    }
+
+    /// The handler with its policy; `None` if something is wrong with it, which is then reported.
+    fn resolve(
+        &self,
+        registration: &'static Registration,
+        states: &States,
+        problems: &mut Vec<Problem>,
+    ) -> Option<HandlerEntry> {
+        let of_attribute = match registration.of_attribute {
+            None => None,
+            Some(attribute) => Some(self.of_attribute(attribute, registration, problems)?),
+        };
+        let resolved = resolve(Candidates {
+            of_trait: registration
+                .of_trait
+                .and_then(|policy| policy(&Instances(states))),
+            of_attribute,
+            global: self.global.clone(),
+            configured: self.configured.clone(),
+            default: self.default.clone(),
+        });
+        Some(HandlerEntry {
+            registration,
+            policy: resolved.policy,
+            source: resolved.source,
+            shadows: resolved.shadows,
+        })
+    }
+
+    fn of_attribute(
+        &self,
+        attribute: AttributePolicy,
+        registration: &Registration,
+        problems: &mut Vec<Problem>,
+    ) -> Option<Policy> {
+        let (handler, location) = (registration.id, registration.location);
+        match attribute {
+            AttributePolicy::Built(policy) => policy()
+                .map_err(|source| {
+                    problems.push(Problem::HandlerPolicy {
+                        handler,
+                        location,
+                        source,
+                    });
+                })
+                .ok(),
+            AttributePolicy::Named(name) => match self.named.get(name) {
+                // A name whose policy is broken has been reported already.
+                Some(policy) => policy.clone(),
+                None => {
+                    let names = self.named.keys().map(String::as_str);
+                    problems.push(Problem::UnknownPolicy {
+                        name,
+                        nearest: nearest(name, names).map(ToOwned::to_owned),
+                        handler,
+                        location,
+                    });
+                    None
+                }
+            },
+        }
+    }
+}
+
+/// What holds when nobody says anything, as documented for the configuration.
+fn default_policy() -> Retry {
+    Retry::default()
+}
+
+impl fmt::Debug for RegistryBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ids: Vec<&str> = self.registrations.iter().map(|r| r.id).collect();
+        f.debug_struct("RegistryBuilder")
+            .field("handlers", &ids)
+            .field("states", &self.states)
+            .finish_non_exhaustive()
+    }
+}

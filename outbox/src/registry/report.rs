@@ -1,0 +1,117 @@
+//! What is registered, for people and for tools.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::{EventMatch, HandlerEntry, Location, PermanentFailure};
+use crate::PolicySource;
+
+/// Every handler with its event, its policy and where that came from. `Display` is a table for
+/// people, `Serialize` for tools.
+#[derive(Debug, Clone, Serialize)]
+#[serde(transparent)]
+pub struct Report {
+    handlers: Vec<HandlerReport>,
+}
+
+/// One handler as it will run.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct HandlerReport {
+    /// Its stored id.
+    pub id: &'static str,
+    /// Older ids that still mean it.
+    pub aliases: &'static [&'static str],
+    /// The event's stored name, or the patterns of names.
+    pub event: String,
+    /// The Rust type of the event; none for patterns.
+    pub event_type: Option<&'static str>,
+    /// The policy in words.
+    pub policy: String,
+    /// Where the policy came from.
+    pub source: PolicySource,
+    /// Weaker places that named a policy too, and lost.
+    pub shadows: Vec<PolicySource>,
+    /// How long one invocation may take, in milliseconds.
+    pub timeout_ms: Option<u128>,
+    /// How many invocations may run at once in this process.
+    pub concurrency: Option<u32>,
+    /// What a failure for good does to its lane.
+    pub on_permanent_failure: PermanentFailure,
+    /// Whether there is a fallback.
+    pub fallback: bool,
+    /// Where it stands in the source.
+    pub location: Location,
+}
+
+impl Report {
+    pub(super) fn of<'a>(handlers: impl Iterator<Item = &'a HandlerEntry>) -> Self {
+        let handlers = handlers.map(HandlerReport::of).collect();
+        Self { handlers }
+    }
+
+    /// The handlers, by id.
+    pub fn iter(&self) -> std::slice::Iter<'_, HandlerReport> {
+        self.handlers.iter()
+    }
+
+    /// The handler with this id.
+    #[must_use]
+    pub fn get(&self, id: &str) -> Option<&HandlerReport> {
+        self.iter().find(|handler| handler.id == id)
+    }
+}
+
+impl<'a> IntoIterator for &'a Report {
+    type Item = &'a HandlerReport;
+    type IntoIter = std::slice::Iter<'a, HandlerReport>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl HandlerReport {
+    fn of(entry: &HandlerEntry) -> Self {
+        let registration = entry.registration;
+        Self {
+            id: registration.id,
+            aliases: registration.aliases,
+            event: registration.event.to_string(),
+            event_type: match registration.event {
+                EventMatch::Typed(typed) => Some((typed.type_name)()),
+                EventMatch::Patterns(_) => None,
+            },
+            policy: entry.policy.describe(),
+            source: entry.source,
+            shadows: entry.shadows.clone(),
+            timeout_ms: registration.timeout.map(|timeout| timeout.as_millis()),
+            concurrency: registration.concurrency,
+            on_permanent_failure: registration.on_permanent_failure,
+            fallback: registration.fallback.is_some(),
+            location: registration.location,
+        }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let count = self.handlers.len();
+        let s = if count == 1 { "" } else { "s" };
+        write!(f, "{count} handler{s}")?;
+        self.iter().try_for_each(|handler| write!(f, "\n{handler}"))
+    }
+}
+
+impl fmt::Display for HandlerReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}\n  event   {}\n  policy  {}", self.id, self.event, self.policy)?;
+        write!(f, "\n  source  {}", self.source)?;
+        if !self.shadows.is_empty() {
+            let shadowed: Vec<String> = self.shadows.iter().map(ToString::to_string).collect();
+            write!(f, " (shadows {})", shadowed.join(", "))?;
+        }
+        write!(f, "\n  at      {}", self.location)
+    }
+}
