@@ -32,7 +32,10 @@ impl Argument {
         match &self.value {
             Value::Is(value) => Some(value),
             Value::Absent | Value::List(_) => {
-                errors.at(&self.key, format!("`{}` needs a value: `{example}`", self.key));
+                errors.at(
+                    &self.key,
+                    format!("`{}` needs a value: `{example}`", self.key),
+                );
                 None
             }
         }

@@ -9,7 +9,7 @@ use syn::{
 
 use crate::{errors::Errors, paths::Paths};
 
-pub(crate) fn error_name(arguments: TokenStream, item: TokenStream) -> TokenStream {
+pub(crate) fn error_name(arguments: TokenStream, item: &TokenStream) -> TokenStream {
     let mut errors = Errors::default();
     let registered = register(arguments, item.clone()).unwrap_or_else(|error| {
         errors.add(error);
@@ -28,7 +28,8 @@ fn register(arguments: TokenStream, item: TokenStream) -> syn::Result<TokenStrea
     }
     let (ident, generics) = header.parse2(item)?;
     if let Some(param) = generics.params.first() {
-        let message = "a generic error type is many types: name each with `.error_name::<E>(\"..\")` instead";
+        let message =
+            "a generic error type is many types: name each with `.error_name::<E>(\"..\")` instead";
         return Err(syn::Error::new_spanned(param, message));
     }
     let private = Paths::new(None).private;

@@ -58,7 +58,7 @@ use proc_macro::TokenStream;
 /// An associated function without `self` cannot be a handler; move it out of the `impl`.
 #[proc_macro_attribute]
 pub fn outbox_handler(arguments: TokenStream, item: TokenStream) -> TokenStream {
-    handler::outbox_handler(arguments.into(), item.into()).into()
+    handler::outbox_handler(&arguments.into(), item.into()).into()
 }
 
 /// Says how a handler is retried. Above or below `#[outbox_handler]`, which it needs.
@@ -92,7 +92,7 @@ pub fn outbox_handler(arguments: TokenStream, item: TokenStream) -> TokenStream 
 #[proc_macro_attribute]
 pub fn retryable(arguments: TokenStream, item: TokenStream) -> TokenStream {
     let written_as = proc_macro::Span::call_site().source_text();
-    retryable::retryable(arguments.into(), item.into(), written_as.as_deref()).into()
+    retryable::retryable(&arguments.into(), &item.into(), written_as.as_deref()).into()
 }
 
 /// Makes a type an outbox event; see the trait of the same name.
@@ -113,5 +113,5 @@ pub fn derive_outbox_event(item: TokenStream) -> TokenStream {
 /// Needs the `inventory` feature; without it, use `.error_name::<Declined>("billing.declined")`.
 #[proc_macro_attribute]
 pub fn error_name(arguments: TokenStream, item: TokenStream) -> TokenStream {
-    error_name::error_name(arguments.into(), item.into()).into()
+    error_name::error_name(arguments.into(), &item.into()).into()
 }

@@ -40,7 +40,10 @@ pub(crate) fn name<'e>(what: &str, value: &'e Expr, errors: &mut Errors) -> Opti
 /// `["a", "b"]`, each a name.
 pub(crate) fn names(what: &str, value: &Expr, errors: &mut Errors) -> Vec<LitStr> {
     let Expr::Array(ExprArray { elems, .. }) = value else {
-        errors.at(value, format!("`{what}` is a list of strings: `{what} = [\"..\"]`"));
+        errors.at(
+            value,
+            format!("`{what}` is a list of strings: `{what} = [\"..\"]`"),
+        );
         return Vec::new();
     };
     elems

@@ -8,15 +8,15 @@ pub use inventory;
 
 #[cfg(feature = "inventory")]
 pub use crate::registry::{NamedErrorType, Submission};
+use crate::{
+    Context, HandlerError, IntoPolicy, Metadata, PolicyError, Requirements, RetryAware, RetryPolicy,
+};
 pub use crate::{
     handler::{ChosenByName, Fallback, FromContext, IntoOutcome, Outcome, ReceivedEvent},
     registry::{
-        AttributePolicy, EventMatch, FallbackFn, Instances, Invocation, Location,
-        PermanentFailure, Registered, Registration, TraitPolicy, TypedEvent,
+        AttributePolicy, EventMatch, FallbackFn, Instances, Invocation, Location, PermanentFailure,
+        Registered, Registration, TraitPolicy, TypedEvent,
     },
-};
-use crate::{
-    Context, HandlerError, IntoPolicy, Metadata, PolicyError, Requirements, RetryAware, RetryPolicy,
 };
 
 /// A primitive type that a user's type of the same name cannot hide.

@@ -19,7 +19,10 @@ pub trait Clock: fmt::Debug + Send + Sync {
 pub struct SystemClock;
 
 impl Clock for SystemClock {
-    #[expect(clippy::disallowed_methods, reason = "this is the place that reads time")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the place that reads time"
+    )]
     fn now(&self) -> Timestamp {
         Timestamp::now()
     }

@@ -79,7 +79,9 @@ impl HandlerEntry {
             decide(outcome, &attempt, record.max_retries, policy, clock.now())
         }));
         match decided {
-            Ok(Decision::Failed { error, because }) => self.fall_back(context, error, because).await,
+            Ok(Decision::Failed { error, because }) => {
+                self.fall_back(context, error, because).await
+            }
             Ok(decision) => decision,
             Err(panic) => Decision::Failed {
                 error: panicked(&*panic),

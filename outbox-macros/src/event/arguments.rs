@@ -25,7 +25,11 @@ impl EventArguments {
     pub(super) fn parse(item: &DeriveInput, errors: &mut Errors) -> Self {
         let mut this = Self::default();
         let mut tokens = TokenStream::new();
-        for attr in item.attrs.iter().filter(|attr| attr.path().is_ident("outbox_event")) {
+        for attr in item
+            .attrs
+            .iter()
+            .filter(|attr| attr.path().is_ident("outbox_event"))
+        {
             match &attr.meta {
                 Meta::List(list) => tokens.extend(list.tokens.clone()),
                 meta => errors.at(meta, "write `#[outbox_event(name = \"order.created\")]`"),

@@ -47,7 +47,11 @@ pub(super) fn expand(
 fn named_fields(item: &DeriveInput) -> Vec<&Ident> {
     match &item.data {
         Data::Struct(data) => match &data.fields {
-            Fields::Named(fields) => fields.named.iter().filter_map(|f| f.ident.as_ref()).collect(),
+            Fields::Named(fields) => fields
+                .named
+                .iter()
+                .filter_map(|f| f.ident.as_ref())
+                .collect(),
             Fields::Unnamed(_) | Fields::Unit => Vec::new(),
         },
         Data::Enum(_) | Data::Union(_) => Vec::new(),

@@ -48,7 +48,10 @@ fn expand(
     paths: &Paths,
 ) -> TokenStream {
     let (krate, private) = (&paths.krate, &paths.private);
-    let name = given.name.as_ref().map_or_else(|| quote!(""), |name| quote!(#name));
+    let name = given
+        .name
+        .as_ref()
+        .map_or_else(|| quote!(""), |name| quote!(#name));
     let aliases = &given.aliases;
     let version = given.version.unwrap_or(1);
     let key = key.map(|key| {

@@ -51,7 +51,10 @@ impl HandlerArguments {
         }
         for (place, alias) in this.aliases.iter().enumerate() {
             let taken = this.aliases[..place].iter().chain(&this.id);
-            if taken.into_iter().any(|other| other.value() == alias.value()) {
+            if taken
+                .into_iter()
+                .any(|other| other.value() == alias.value())
+            {
                 errors.at(alias, format!("\"{}\" is given twice", alias.value()));
             }
         }

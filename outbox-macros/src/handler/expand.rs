@@ -154,7 +154,8 @@ fn invoke(handler: &HandlerModel, paths: &Paths) -> TokenStream {
         .map(|place| format_ident!("argument{place}"))
         .collect();
     let arguments = handler.arguments.iter().zip(&names).map(|(ty, name)| {
-        let make = quote_spanned!(ty.span()=> <#ty as #private::FromContext<'_>>::from_context(context));
+        let make =
+            quote_spanned!(ty.span()=> <#ty as #private::FromContext<'_>>::from_context(context));
         quote!(let #name = #private::attempt!(#make);)
     });
     let instance = match &handler.callee {

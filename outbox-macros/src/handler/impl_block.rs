@@ -16,16 +16,12 @@ use super::{
 };
 use crate::{errors::Errors, paths::Paths, retryable};
 
-pub(super) fn expand(
-    arguments: &TokenStream,
-    block: Block,
-    errors: &mut Errors,
-) -> TokenStream {
+pub(super) fn expand(arguments: &TokenStream, block: Block, errors: &mut Errors) -> TokenStream {
     let given = HandlerArguments::parse(arguments.clone(), errors);
     validate::is_not_generic(&block.generics, errors);
     match block.of_trait.clone() {
         Some((path, _)) => of_trait(given, &path, block, errors),
-        None => inherent(given, block, errors),
+        None => inherent(&given, block, errors),
     }
 }
 
@@ -38,7 +34,10 @@ fn of_trait(
 ) -> TokenStream {
     let retryable = retryable::take(&mut block.attrs, errors);
     if let Some(marker) = given.keys.iter().find(|key| *key == "marker") {
-        errors.at(marker, "`marker` has no use here: the type itself stands for the handler");
+        errors.at(
+            marker,
+            "`marker` has no use here: the type itself stands for the handler",
+        );
     }
     check_handle(&mut block, errors);
     let Some(event) = event_of(path, errors) else {
@@ -46,7 +45,9 @@ fn of_trait(
     };
 
     // A handler's own return type says more than the trait asks for; that is the point of it.
-    block.attrs.push(parse_quote!(#[allow(refining_impl_trait)]));
+    block
+        .attrs
+        .push(parse_quote!(#[allow(refining_impl_trait)]));
     let paths = Paths::new(given.krate.clone());
     let (ty, of) = (block.self_ty.clone(), event.to_token_stream());
     let handlers = if errors.is_empty() {
@@ -97,19 +98,31 @@ fn check_handle(block: &mut Block, errors: &mut Errors) {
             );
         }
         for attr in retryable::take_raw(&mut method.attrs) {
-            errors.at(attr, "put `#[retryable]` on the `impl` block, beside `#[outbox_handler]`");
+            errors.at(
+                attr,
+                "put `#[retryable]` on the `impl` block, beside `#[outbox_handler]`",
+            );
         }
     }
 }
 
 /// An inherent `impl`: one handler per marked method.
-fn inherent(given: HandlerArguments, mut block: Block, errors: &mut Errors) -> TokenStream {
-    for key in given.keys.iter().filter(|key| *key != "crate" && *key != "marker") {
-        let message = format!("`{key}` belongs to one handler: put it on the method's own `#[outbox_handler({key} ..)]`");
+fn inherent(given: &HandlerArguments, mut block: Block, errors: &mut Errors) -> TokenStream {
+    for key in given
+        .keys
+        .iter()
+        .filter(|key| *key != "crate" && *key != "marker")
+    {
+        let message = format!(
+            "`{key}` belongs to one handler: put it on the method's own `#[outbox_handler({key} ..)]`"
+        );
         errors.at(key, message);
     }
     for attr in retryable::take_raw(&mut block.attrs) {
-        errors.at(attr, "`#[retryable]` belongs to one handler: put it on the marked methods");
+        errors.at(
+            attr,
+            "`#[retryable]` belongs to one handler: put it on the marked methods",
+        );
     }
 
     let paths = Paths::new(given.krate.clone());
@@ -122,7 +135,13 @@ fn inherent(given: HandlerArguments, mut block: Block, errors: &mut Errors) -> T
             any_marked = true;
             let retryable = retryable::take(&mut method.attrs, errors);
             consumed.extend(retryable.consumed);
-            handlers.extend(marked(&self_ty, method, &arguments, retryable.policy, errors));
+            handlers.extend(marked(
+                &self_ty,
+                method,
+                &arguments,
+                retryable.policy,
+                errors,
+            ));
         }
     }
     if !any_marked {
@@ -155,8 +174,15 @@ fn marked(
     errors: &mut Errors,
 ) -> Option<HandlerModel> {
     let given = HandlerArguments::parse(arguments.clone(), errors);
-    for key in given.keys.iter().filter(|key| *key == "crate" || *key == "marker") {
-        errors.at(key, format!("`{key}` belongs on the `impl` block's `#[outbox_handler]`"));
+    for key in given
+        .keys
+        .iter()
+        .filter(|key| *key == "crate" || *key == "marker")
+    {
+        errors.at(
+            key,
+            format!("`{key}` belongs on the `impl` block's `#[outbox_handler]`"),
+        );
     }
     validate::method(&method.sig, errors);
     let arguments = validate::signature(&method.sig, errors)?;
@@ -195,7 +221,7 @@ fn is_mark(attr: &Attribute) -> bool {
 
 fn methods(block: &mut Block) -> impl Iterator<Item = &mut Function> {
     block.members.iter_mut().filter_map(|member| match member {
-        Member::Method(method) => Some(method),
+        Member::Method(method) => Some(&mut **method),
         Member::Other(_) => None,
     })
 }

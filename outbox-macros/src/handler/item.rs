@@ -36,7 +36,7 @@ pub(super) struct Block {
 }
 
 pub(super) enum Member {
-    Method(Function),
+    Method(Box<Function>),
     /// Constants, types, macro calls: passed on as they are.
     Other(TokenStream),
 }
@@ -115,12 +115,12 @@ fn parse_member(input: ParseStream<'_>) -> syn::Result<Member> {
     if starts_function(input) {
         let sig = input.parse()?;
         let body = input.parse::<TokenTree>()?.into_token_stream();
-        return Ok(Member::Method(Function {
+        return Ok(Member::Method(Box::new(Function {
             attrs,
             vis,
             sig,
             body,
-        }));
+        })));
     }
     // A constant or type ends with `;`, a macro call may end with its braces.
     let is_macro = !input.peek(Token![const]) && !input.peek(Token![type]);

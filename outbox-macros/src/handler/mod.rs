@@ -15,11 +15,11 @@ use quote::quote;
 use crate::errors::Errors;
 use item::Item;
 
-pub(crate) fn outbox_handler(arguments: TokenStream, item: TokenStream) -> TokenStream {
+pub(crate) fn outbox_handler(arguments: &TokenStream, item: TokenStream) -> TokenStream {
     let mut errors = Errors::default();
     let expanded = match item::parse(item.clone()) {
-        Ok(Item::Function(function)) => function::expand(&arguments, function, &mut errors),
-        Ok(Item::Block(block)) => impl_block::expand(&arguments, block, &mut errors),
+        Ok(Item::Function(function)) => function::expand(arguments, function, &mut errors),
+        Ok(Item::Block(block)) => impl_block::expand(arguments, block, &mut errors),
         Err(error) => {
             errors.add(error);
             item

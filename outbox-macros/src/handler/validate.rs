@@ -23,7 +23,11 @@ pub(super) fn signature(sig: &Signature, errors: &mut Errors) -> Option<Argument
     let typed = typed_arguments(sig, errors);
     let Some((event, others)) = typed.split_first() else {
         let name = &sig.ident;
-        let receiver = if sig.receiver().is_some() { "&self, " } else { "" };
+        let receiver = if sig.receiver().is_some() {
+            "&self, "
+        } else {
+            ""
+        };
         errors.at_span(
             sig.paren_token.span.join(),
             format!("an outbox handler takes its event first: `async fn {name}({receiver}event: YourEvent)`"),
@@ -90,7 +94,10 @@ fn has_plain_qualifiers(sig: &Signature, errors: &mut Errors) {
         );
     }
     if let Some(abi) = &sig.abi {
-        errors.at(abi, "an outbox handler is a plain Rust function: remove the ABI");
+        errors.at(
+            abi,
+            "an outbox handler is a plain Rust function: remove the ABI",
+        );
     }
     if let Some(variadic) = &sig.variadic {
         errors.at(variadic, "an outbox handler has a fixed list of arguments");
@@ -114,7 +121,10 @@ pub(super) fn is_not_generic(generics: &Generics, errors: &mut Errors) {
     if let Some(clause) = &generics.where_clause
         && generics.params.is_empty()
     {
-        errors.at(clause, "an outbox handler cannot have a `where` clause: remove it");
+        errors.at(
+            clause,
+            "an outbox handler cannot have a `where` clause: remove it",
+        );
     }
 }
 
@@ -159,9 +169,10 @@ fn typed_arguments(sig: &Signature, errors: &mut Errors) -> Vec<Type> {
 /// The event is the first argument, by value. What it really is, the compiler knows.
 fn is_an_event(ty: &Type, errors: &mut Errors) {
     let is = |ty: &Type, name: &str| match ty {
-        Type::Path(TypePath { path, .. }) => {
-            path.segments.last().is_some_and(|segment| segment.ident == name)
-        }
+        Type::Path(TypePath { path, .. }) => path
+            .segments
+            .last()
+            .is_some_and(|segment| segment.ident == name),
         _ => false,
     };
     match ty {

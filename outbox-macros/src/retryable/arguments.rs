@@ -52,7 +52,10 @@ pub(super) fn read(attr: &Attribute, errors: &mut Errors) -> Option<Policy> {
     match arguments.iter().find(|argument| argument.key == "policy") {
         Some(policy) => {
             for other in arguments.iter().filter(|argument| argument.key != "policy") {
-                let message = format!("`policy` says everything: remove `{}`, or `policy`", other.key);
+                let message = format!(
+                    "`policy` says everything: remove `{}`, or `policy`",
+                    other.key
+                );
                 errors.at(&other.key, message);
             }
             named_policy(policy, errors)
@@ -95,7 +98,8 @@ fn inline(arguments: &[Argument], errors: &mut Errors) -> Inline {
         match argument.key.to_string().as_str() {
             "fixed" | "linear" | "exponential" => {
                 if let Some(first) = backoff_key.replace(&argument.key) {
-                    let message = format!("`{first}` is the back-off already: remove one of the two");
+                    let message =
+                        format!("`{first}` is the back-off already: remove one of the two");
                     errors.at(&argument.key, message);
                 }
                 inline.backoff = backoff(argument, errors);
@@ -155,7 +159,10 @@ fn backoff(argument: &Argument, errors: &mut Errors) -> Option<Backoff> {
         Value::List(tokens) => tokens.clone(),
         Value::Absent => TokenStream::new(),
         Value::Is(value) => {
-            let message = format!("write `{}(..)`, with the delays in the parentheses", argument.key);
+            let message = format!(
+                "write `{}(..)`, with the delays in the parentheses",
+                argument.key
+            );
             errors.at(value, message);
             return None;
         }
@@ -258,7 +265,9 @@ fn jitter(value: &Expr, errors: &mut Errors) -> Option<Jitter> {
             lit: Lit::Str(_), ..
         }) => duration::read("jitter", value, errors).map(Jitter::Around),
         Expr::Path(_) => {
-            let word = literals::word(value).map(ToString::to_string).unwrap_or_default();
+            let word = literals::word(value)
+                .map(ToString::to_string)
+                .unwrap_or_default();
             match word.as_str() {
                 "full" => Some(Jitter::Full),
                 "equal" => Some(Jitter::Equal),
@@ -267,7 +276,10 @@ fn jitter(value: &Expr, errors: &mut Errors) -> Option<Jitter> {
                 _ => {
                     let hint = match nearest(&word, &MODES) {
                         Some(mode) => format!("did you mean `{mode}`?"),
-                        None => format!("there are {}, a duration in quotes and a share such as 0.5", list(&MODES)),
+                        None => format!(
+                            "there are {}, a duration in quotes and a share such as 0.5",
+                            list(&MODES)
+                        ),
                     };
                     errors.at(value, format!("there is no jitter `{word}`; {hint}"));
                     None
@@ -275,9 +287,15 @@ fn jitter(value: &Expr, errors: &mut Errors) -> Option<Jitter> {
             }
         }
         _ => {
-            let is_whole = matches!(value, Expr::Lit(ExprLit { lit: Lit::Int(_), .. }));
-            let share = literals::number(value)
-                .filter(|share| !is_whole && (0.0..=1.0).contains(share));
+            let is_whole = matches!(
+                value,
+                Expr::Lit(ExprLit {
+                    lit: Lit::Int(_),
+                    ..
+                })
+            );
+            let share =
+                literals::number(value).filter(|share| !is_whole && (0.0..=1.0).contains(share));
             if share.is_none() {
                 errors.at(
                     value,
@@ -293,13 +311,19 @@ fn jitter(value: &Expr, errors: &mut Errors) -> Option<Jitter> {
 fn error_types(argument: &Argument, errors: &mut Errors) -> Vec<Type> {
     let key = &argument.key;
     let Value::List(tokens) = &argument.value else {
-        errors.at(key, format!("`{key}` takes error types in parentheses: `{key}(std::io::Error)`"));
+        errors.at(
+            key,
+            format!("`{key}` takes error types in parentheses: `{key}(std::io::Error)`"),
+        );
         return Vec::new();
     };
     match Punctuated::<Type, Token![,]>::parse_terminated.parse2(tokens.clone()) {
         Ok(types) if !types.is_empty() => types.into_iter().collect(),
         Ok(_) => {
-            errors.at(key, format!("`{key}` names at least one error type: `{key}(std::io::Error)`"));
+            errors.at(
+                key,
+                format!("`{key}` names at least one error type: `{key}(std::io::Error)`"),
+            );
             Vec::new()
         }
         Err(error) => {

@@ -29,8 +29,8 @@ pub(crate) struct Taken {
 
 /// The macro itself, when it is not taken away before. `written_as` is its own source text.
 pub(crate) fn retryable(
-    arguments: TokenStream,
-    item: TokenStream,
+    arguments: &TokenStream,
+    item: &TokenStream,
     written_as: Option<&str>,
 ) -> TokenStream {
     if arguments.to_string() == CONSUMED {
@@ -42,7 +42,9 @@ pub(crate) fn retryable(
     };
     let mut errors = Errors::default();
     let moved = split.parse2(item.clone()).map(|(mut attrs, rest)| {
-        let place = attrs.iter().position(|attr| is_named(attr, "outbox_handler"))?;
+        let place = attrs
+            .iter()
+            .position(|attr| is_named(attr, "outbox_handler"))?;
         let path = own_path(written_as, &attrs[place]);
         attrs.insert(place + 1, parse_quote!(#[#path(#arguments)]));
         Some(quote!(#(#attrs)* #rest))
@@ -92,11 +94,12 @@ pub(crate) fn take(attrs: &mut Vec<Attribute>, errors: &mut Errors) -> Taken {
     });
     let consumed = quote!(#(#consumed)*);
     let mut taken = taken.into_iter();
-    let policy = taken
-        .next()
-        .and_then(|attr| arguments::read(&attr, errors));
+    let policy = taken.next().and_then(|attr| arguments::read(&attr, errors));
     for second in taken {
-        errors.at(second, "`#[retryable]` is given twice: a handler has one policy, remove one");
+        errors.at(
+            second,
+            "`#[retryable]` is given twice: a handler has one policy, remove one",
+        );
     }
     Taken { policy, consumed }
 }
@@ -114,7 +117,9 @@ pub(crate) fn is_named(attr: &Attribute, name: &str) -> bool {
 }
 
 fn ends_with(path: &Path, name: &str) -> bool {
-    path.segments.last().is_some_and(|segment| segment.ident == name)
+    path.segments
+        .last()
+        .is_some_and(|segment| segment.ident == name)
 }
 
 /// Where to point when an attribute as a whole is to blame.

@@ -71,7 +71,9 @@ impl Policy {
             Self::ByClone(place) => {
                 quote_spanned!(place.span()=> #private::policy_by_clone(&#place))
             }
-            Self::ByValue(value) => quote_spanned!(value.span()=> #private::policy_by_value(#value)),
+            Self::ByValue(value) => {
+                quote_spanned!(value.span()=> #private::policy_by_value(#value))
+            }
             Self::Inline(inline) => {
                 let builder = inline.expand(paths);
                 quote!(#private::policy_by_value(#builder))

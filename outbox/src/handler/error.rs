@@ -1,11 +1,6 @@
 //! [`HandlerError`]: how a handler says that it failed, and what that means for the next attempt.
 
-use std::{
-    any::Any,
-    error::Error,
-    fmt, io, iter,
-    time::Duration,
-};
+use std::{any::Any, error::Error, fmt, io, iter, time::Duration};
 
 /// Any error, as the standard library boxes it.
 pub type BoxError = Box<dyn Error + Send + Sync + 'static>;
@@ -98,7 +93,10 @@ impl HandlerError {
         let first: &(dyn Error + 'static) = &*self.cause;
         iter::successors(Some(first), |&error| {
             // `io::Error::source` skips the error it wraps.
-            match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
+            match error
+                .downcast_ref::<io::Error>()
+                .and_then(io::Error::get_ref)
+            {
                 Some(wrapped) => Some(wrapped as &(dyn Error + 'static)),
                 None => error.source(),
             }
@@ -161,7 +159,10 @@ impl<E: Into<BoxError> + 'static> From<E> for HandlerError {
 fn boxed<E: Into<BoxError> + 'static>(error: E) -> BoxError {
     let mut error = Some(error);
     let any: &mut dyn Any = &mut error;
-    if let Some(anyhow) = any.downcast_mut::<Option<anyhow::Error>>().and_then(Option::take) {
+    if let Some(anyhow) = any
+        .downcast_mut::<Option<anyhow::Error>>()
+        .and_then(Option::take)
+    {
         return anyhow.reallocate_into_boxed_dyn_error_without_backtrace();
     }
     // Only the branch above takes it.
@@ -285,8 +286,9 @@ mod tests {
     fn an_error_is_found_inside_anyhow_with_and_without_context() {
         let plain: HandlerError = anyhow::Error::new(parse_error()).into();
         assert!(plain.is::<ParseIntError>());
-        let with_context: HandlerError =
-            anyhow::Error::new(Outer(io::Error::other("x"))).context("while charging").into();
+        let with_context: HandlerError = anyhow::Error::new(Outer(io::Error::other("x")))
+            .context("while charging")
+            .into();
         assert!(with_context.is::<Outer>() && with_context.is::<io::Error>());
         assert_eq!(with_context.to_string(), "while charging");
     }

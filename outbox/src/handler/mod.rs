@@ -59,9 +59,5 @@ use crate::Metadata;
 )]
 pub trait Handler<E>: Send + Sync + 'static {
     /// Handles one event. May be called again with the same one: `meta.event_id()` stays the same.
-    fn handle(
-        &self,
-        event: E,
-        meta: &Metadata,
-    ) -> impl Future<Output = impl IntoOutcome> + Send;
+    fn handle(&self, event: E, meta: &Metadata) -> impl Future<Output = impl IntoOutcome> + Send;
 }

@@ -30,7 +30,10 @@ use super::{Context, FromContext, HandlerError, Requirements};
 /// # Ok::<(), outbox::RegistryError>(())
 /// ```
 #[derive(Debug, Clone, Copy)]
-#[expect(clippy::exhaustive_structs, reason = "destructured in argument position")]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "destructured in argument position"
+)]
 pub struct State<T>(pub T);
 
 impl<'a, T: Clone + Send + Sync + 'static> FromContext<'a> for State<T> {

@@ -131,7 +131,10 @@ impl RegistryBuilder {
                 "outbox handler"
             );
         }
-        tracing::info!(handlers = registry.handlers.len(), "outbox handlers registered");
+        tracing::info!(
+            handlers = registry.handlers.len(),
+            "outbox handlers registered"
+        );
         Ok(registry)
     }
 }
@@ -205,7 +208,12 @@ impl Policies {
                 .ok()
         };
         Self {
-            global: global.and_then(|policy| sound("the policy given with `.retry_policy(..)`".to_owned(), policy)),
+            global: global.and_then(|policy| {
+                sound(
+                    "the policy given with `.retry_policy(..)`".to_owned(),
+                    policy,
+                )
+            }),
             named: named
                 .into_iter()
                 .map(|(name, policy)| {

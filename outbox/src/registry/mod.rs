@@ -12,12 +12,12 @@ use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
 pub use builder::RegistryBuilder;
 pub use problem::{Problem, RegistryError};
-#[cfg(feature = "inventory")]
-pub use registration::{NamedErrorType, Submission};
 pub use registration::{
     AttributePolicy, EventMatch, FallbackFn, Instances, Invocation, Location, PermanentFailure,
     Registered, Registration, TraitPolicy, TypedEvent,
 };
+#[cfg(feature = "inventory")]
+pub use registration::{NamedErrorType, Submission};
 pub use report::{HandlerReport, Report};
 
 use crate::{NoHandler, PolicySource, RetryPolicy, handler::States, nearest::nearest};
@@ -106,10 +106,13 @@ impl Registry {
 
     /// Why nothing takes this event.
     pub(crate) fn no_handler(&self, event: &str) -> NoHandler {
-        let names = self.handlers.iter().filter_map(|entry| match entry.registration.event {
-            EventMatch::Typed(typed) => Some(typed.name),
-            EventMatch::Patterns(_) => None,
-        });
+        let names = self
+            .handlers
+            .iter()
+            .filter_map(|entry| match entry.registration.event {
+                EventMatch::Typed(typed) => Some(typed.name),
+                EventMatch::Patterns(_) => None,
+            });
         NoHandler {
             event: event.to_owned(),
             handler: None,

@@ -41,7 +41,9 @@ pub enum Problem {
         second: Location,
     },
     /// An id longer than the column that stores it.
-    #[error("{location}: the id `{id}` is longer than 255 bytes: give a shorter one with `#[outbox_handler(id = \"..\")]`")]
+    #[error(
+        "{location}: the id `{id}` is longer than 255 bytes: give a shorter one with `#[outbox_handler(id = \"..\")]`"
+    )]
     LongId {
         /// The id or alias.
         id: &'static str,
@@ -59,7 +61,9 @@ pub enum Problem {
         location: Location,
     },
     /// A handler takes an argument that only a fallback can have.
-    #[error("{location}: handler `{handler}` takes a `&HandlerError`, which only a fallback can: remove the argument")]
+    #[error(
+        "{location}: handler `{handler}` takes a `&HandlerError`, which only a fallback can: remove the argument"
+    )]
     FailureArgument {
         /// The id of the handler.
         handler: &'static str,
@@ -131,7 +135,9 @@ impl fmt::Display for RegistryError {
             [only] => write!(f, "the outbox cannot start: {only}"),
             several => {
                 write!(f, "the outbox cannot start, for {} reasons:", several.len())?;
-                several.iter().try_for_each(|problem| write!(f, "\n  - {problem}"))
+                several
+                    .iter()
+                    .try_for_each(|problem| write!(f, "\n  - {problem}"))
             }
         }
     }

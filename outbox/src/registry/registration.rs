@@ -177,5 +177,7 @@ inventory::collect!(NamedErrorType);
 /// Every handler that is linked into this program, in no particular order.
 #[cfg(feature = "inventory")]
 pub(super) fn linked() -> impl Iterator<Item = &'static Registration> {
-    inventory::iter::<Submission>.into_iter().flat_map(|submission| submission.0)
+    inventory::iter::<Submission>
+        .into_iter()
+        .flat_map(|submission| submission.0)
 }

@@ -106,7 +106,11 @@ impl fmt::Display for Report {
 
 impl fmt::Display for HandlerReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}\n  event   {}\n  policy  {}", self.id, self.event, self.policy)?;
+        write!(
+            f,
+            "{}\n  event   {}\n  policy  {}",
+            self.id, self.event, self.policy
+        )?;
         write!(f, "\n  source  {}", self.source)?;
         if !self.shadows.is_empty() {
             let shadowed: Vec<String> = self.shadows.iter().map(ToString::to_string).collect();

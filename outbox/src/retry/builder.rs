@@ -39,7 +39,6 @@ pub struct Retry {
 
 impl Retry {
     /// Starts from 3 retries, a fixed delay of 5 s, no jitter, any error.
-    #[must_use]
     pub const fn builder() -> RetryBuilder {
         RetryBuilder {
             max_retries: 3,
@@ -56,7 +55,6 @@ impl Retry {
     }
 
     /// A builder with this policy's values, to refine them.
-    #[must_use]
     pub fn to_builder(&self) -> RetryBuilder {
         self.settings.clone()
     }
@@ -367,7 +365,11 @@ impl fmt::Display for Shape {
 impl fmt::Display for Retry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let settings = &self.settings;
-        write!(f, "{}, max {} retries", settings.shape, settings.max_retries)?;
+        write!(
+            f,
+            "{}, max {} retries",
+            settings.shape, settings.max_retries
+        )?;
         if settings.jitter != Jitter::None {
             write!(f, ", {}", settings.jitter)?;
         }

@@ -221,7 +221,9 @@ mod tests {
         loop {
             let outcome = Outcome::Failed(error());
             match decide(outcome, &attempt, max_retries, &policy, now) {
-                Decision::RetryAt { at, delay, next, .. } => {
+                Decision::RetryAt {
+                    at, delay, next, ..
+                } => {
                     assert_eq!(next.number, attempt.number + 1);
                     delays.push(delay.as_secs());
                     (now, attempt) = (at, next);
@@ -236,26 +238,38 @@ mod tests {
     fn n_retries_are_n_plus_one_invocations() {
         let exhausted = FailedBecause::RetriesExhausted;
         assert_eq!(run(policy(), None, io_error), (vec![1, 2], exhausted));
-        assert_eq!(run(policy().max_retries(0), None, io_error), (vec![], exhausted));
+        assert_eq!(
+            run(policy().max_retries(0), None, io_error),
+            (vec![], exhausted)
+        );
     }
 
     #[test]
     fn the_record_s_own_limit_wins_over_the_policy_s() {
         let exhausted = FailedBecause::RetriesExhausted;
-        assert_eq!(run(policy(), Some(4), io_error), (vec![1, 2, 3, 4], exhausted));
+        assert_eq!(
+            run(policy(), Some(4), io_error),
+            (vec![1, 2, 3, 4], exhausted)
+        );
         assert_eq!(run(policy(), Some(0), io_error), (vec![], exhausted));
     }
 
     #[test]
     fn a_permanent_error_is_final_whatever_the_policy_says() {
         let permanent = || HandlerError::permanent(io::Error::other("gone"));
-        assert_eq!(run(policy(), None, permanent), (vec![], FailedBecause::Permanent));
+        assert_eq!(
+            run(policy(), None, permanent),
+            (vec![], FailedBecause::Permanent)
+        );
     }
 
     #[test]
     fn an_error_that_the_policy_does_not_retry_is_final() {
         let policy = policy().no_retry_on::<io::Error>();
-        assert_eq!(run(policy, None, io_error), (vec![], FailedBecause::NotRetryable));
+        assert_eq!(
+            run(policy, None, io_error),
+            (vec![], FailedBecause::NotRetryable)
+        );
     }
 
     #[test]
@@ -299,7 +313,9 @@ mod tests {
 
     #[test]
     fn no_retry_starts_after_max_elapsed() {
-        let policy = policy().max_retries(100).max_elapsed(Duration::from_secs(6));
+        let policy = policy()
+            .max_retries(100)
+            .max_elapsed(Duration::from_secs(6));
         // 1 + 2 + 3 = 6 s after the first failure is still within; 4 s more is not.
         assert_eq!(
             run(policy, None, io_error),

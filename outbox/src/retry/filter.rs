@@ -71,7 +71,11 @@ impl fmt::Display for Filter {
             write!(f, ", only on {}", names(&self.only))?;
         }
         if !self.predicates.is_empty() {
-            let or = if self.only.is_empty() { "only if" } else { "or if" };
+            let or = if self.only.is_empty() {
+                "only if"
+            } else {
+                "or if"
+            };
             write!(f, ", {or} a predicate says so")?;
         }
         if !self.never.is_empty() {

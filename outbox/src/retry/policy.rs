@@ -58,7 +58,10 @@ pub trait RetryPolicy: Send + Sync {
     /// The policy in words, for the start-up report. Default: the name of the type.
     fn describe(&self) -> String {
         let max_retries = self.max_retries();
-        format!("{}, max {max_retries} retries", std::any::type_name::<Self>())
+        format!(
+            "{}, max {max_retries} retries",
+            std::any::type_name::<Self>()
+        )
     }
 }
 

@@ -35,7 +35,10 @@ impl fmt::Display for PolicySource {
 
 /// What each place says about one handler, if anything.
 #[derive(Debug, Clone, Default)]
-#[expect(clippy::exhaustive_structs, reason = "the four places and the default are the contract")]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "the four places and the default are the contract"
+)]
 pub struct Candidates<P> {
     /// From `impl RetryAware`.
     pub of_trait: Option<P>,

@@ -45,7 +45,11 @@ mod tests {
             .state(Handlers)
             .build()
             .unwrap();
-        let ids: Vec<_> = registry.handlers().iter().map(|handler| handler.id).collect();
+        let ids: Vec<_> = registry
+            .handlers()
+            .iter()
+            .map(|handler| handler.id)
+            .collect();
         assert_eq!(
             ids,
             [

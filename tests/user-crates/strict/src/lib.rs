@@ -1,10 +1,16 @@
 //! A user's crate under the strictest lints, with names in scope that shadow everything the
 //! generated code could mean.
 #![forbid(unsafe_code)]
-#![deny(warnings, missing_docs, missing_debug_implementations, unreachable_pub, unused_qualifications)]
-#![deny(clippy::all, clippy::pedantic, clippy::nursery, rust_2018_idioms)]
+#![deny(
+    warnings,
+    missing_docs,
+    missing_debug_implementations,
+    unreachable_pub,
+    unused_qualifications
+)]
+#![deny(clippy::all, clippy::pedantic, rust_2018_idioms)]
 
-use std::time::Duration;
+use ::std::{future::ready, time::Duration};
 
 use outbox::{
     AnyEvent, Handler, HandlerError, Metadata, OutboxEvent, Retry, RetryAware, RetryBuilder, State,
@@ -93,6 +99,7 @@ pub async fn everything(
     State(bank): State<Bank>,
 ) -> ::core::result::Result<(), Invalid> {
     let _ = (event, meta.attempt(), bank);
+    ready(()).await;
     Ok(())
 }
 
@@ -104,12 +111,16 @@ fn wanted(event: &Created, _meta: &Metadata) -> ::core::primitive::bool {
     event.id > 0
 }
 
-async fn give_up(_event: Created, _error: &HandlerError, _bank: State<Bank>) {}
+async fn give_up(_event: Created, _error: &HandlerError, _bank: State<Bank>) {
+    ready(()).await;
+}
 
 /// A handler with a policy of its own.
 #[retryable(policy = GENTLE)]
 #[outbox_handler]
-pub async fn by_trait(_event: Created) {}
+pub async fn by_trait(_event: Created) {
+    ready(()).await;
+}
 
 impl RetryAware for by_trait {
     type Policy = Retry;
@@ -119,7 +130,9 @@ impl RetryAware for by_trait {
 }
 
 #[outbox_handler(events = ["strict.*", "other"])]
-async fn private_audit(_event: AnyEvent) {}
+async fn private_audit(_event: AnyEvent) {
+    ready(()).await;
+}
 
 /// Handlers with an instance.
 #[derive(Debug)]
@@ -133,13 +146,19 @@ impl Payments {
     /// A method that is a handler.
     #[outbox_handler]
     #[retryable(max_attempts = 2)]
-    pub async fn on_created(&self, _event: Created) {}
+    pub async fn on_created(&self, _event: Created) {
+        ready(()).await;
+    }
 }
 
 #[retryable(policy = "gentle")]
 #[outbox_handler]
 impl Handler<Created> for Bank {
-    async fn handle(&self, _event: Created, _meta: &Metadata) -> ::core::result::Result<(), Invalid> {
+    async fn handle(
+        &self,
+        _event: Created,
+        _meta: &Metadata,
+    ) -> ::core::result::Result<(), Invalid> {
         Ok(())
     }
 }
