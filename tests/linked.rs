@@ -1,0 +1,18 @@
+//! A crate that is named once is linked and registers its handlers, in debug and in release.
+
+use linked_handlers as _;
+use outbox::Registry;
+
+#[test]
+fn every_handler_of_a_linked_crate_is_registered_sorted_by_id() {
+    let registry = Registry::linked().build().unwrap();
+    let report = registry.handlers();
+    let ids: Vec<&str> = report.iter().map(|handler| handler.id).collect();
+    assert_eq!(ids, ["linked.audit", "linked.send-mail"]);
+    assert!(
+        report
+            .iter()
+            .all(|handler| handler.location.file.ends_with("src/lib.rs"))
+    );
+    registry.require(["linked.created"]).unwrap();
+}

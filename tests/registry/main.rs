@@ -1,0 +1,4 @@
+//! What is checked and resolved at start-up, and what is reported of it.
+
+mod resolution;
+mod start_up;
