@@ -1,0 +1,105 @@
+//! `cargo check` of a generated crate with 300 handlers, against the same functions without the
+//! attributes. Dependencies are checked before; only the crate itself is timed.
+
+use std::{
+    fmt::Write as _,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    time::Duration,
+};
+
+use anyhow::{Context as _, ensure};
+
+use crate::rounds::{alternate, median, timed};
+
+const HANDLERS: usize = 300;
+const EVENTS: usize = 30;
+const ROUNDS: usize = 7;
+
+pub(crate) fn run() -> anyhow::Result<()> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("..")
+        .canonicalize()?;
+    let folder = root.join("target/check-time");
+    let with = write_crate(&folder, &root, "with_attributes", true)?;
+    let without = write_crate(&folder, &root, "without_attributes", false)?;
+    check(&with)?;
+    check(&without)?;
+
+    let (with, without) = alternate(ROUNDS, || check(&with), || check(&without))?;
+    let (with, without) = (median(&with), median(&without));
+    let per_handler = with.saturating_sub(without) / u32::try_from(HANDLERS)?;
+    println!("check-time: cargo check of {HANDLERS} handlers, median of {ROUNDS} rounds");
+    println!(
+        "  with attributes {with:.2?}, without {without:.2?}, {:.2} times, {per_handler:.2?} per handler",
+        with.as_secs_f64() / without.as_secs_f64()
+    );
+    Ok(())
+}
+
+fn write_crate(
+    folder: &Path,
+    root: &Path,
+    name: &str,
+    attributes: bool,
+) -> anyhow::Result<PathBuf> {
+    let crate_folder = folder.join(name);
+    fs::create_dir_all(crate_folder.join("src"))?;
+    let manifest = format!(
+        "[package]\nname = \"{name}\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n[workspace]\n\n\
+         [dependencies]\noutbox = {{ path = {:?} }}\nserde = {{ version = \"1\", features = [\"derive\"] }}\n",
+        root.join("outbox")
+    );
+    fs::write(crate_folder.join("Cargo.toml"), manifest)?;
+    // The same versions as the workspace, so that nothing is resolved or fetched anew.
+    fs::copy(root.join("Cargo.lock"), crate_folder.join("Cargo.lock"))?;
+    fs::write(crate_folder.join("src/lib.rs"), source(attributes)?)?;
+    Ok(crate_folder)
+}
+
+fn source(attributes: bool) -> anyhow::Result<String> {
+    let mut source = String::from("use outbox::*;\n#[derive(Clone)] pub struct Bank;\n");
+    for event in 0..EVENTS {
+        write!(
+            source,
+            "#[derive(serde::Serialize, serde::Deserialize, OutboxEvent)]\n\
+             #[outbox_event(name = \"event.{event}\", key = id)]\n\
+             pub struct Event{event} {{ pub id: i64, pub text: String }}\n"
+        )?;
+    }
+    for handler in 0..HANDLERS {
+        if attributes {
+            source.push_str(
+                "#[outbox_handler]\n#[retryable(exponential(initial = \"1s\"), max_retries = 5)]\n",
+            );
+        }
+        write!(
+            source,
+            "pub async fn handler{handler}(event: Event{}, meta: &Metadata, State(bank): State<Bank>) -> Result<(), std::io::Error> {{\n\
+             \x20   let _ = (event.id, event.text, meta.attempt(), bank);\n    Ok(())\n}}\n",
+            handler % EVENTS
+        )?;
+    }
+    Ok(source)
+}
+
+fn check(crate_folder: &Path) -> anyhow::Result<Duration> {
+    let lib = crate_folder.join("src/lib.rs");
+    let source = fs::read_to_string(&lib)?;
+    fs::write(&lib, source)?; // a newer time stamp: the crate is checked again
+    timed(|| {
+        let output = Command::new(env!("CARGO"))
+            .args(["check", "--quiet", "--offline"])
+            .current_dir(crate_folder)
+            .env("CARGO_TARGET_DIR", crate_folder.with_file_name("target"))
+            .output()
+            .context("cargo cannot be started")?;
+        ensure!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        Ok(())
+    })
+}

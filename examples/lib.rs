@@ -1,0 +1,1 @@
+//! Run them with `cargo run --example <name>`.
