@@ -28,11 +28,20 @@ mod handler;
 
 mod retry;
 
+mod config;
+
 #[doc(hidden)]
 pub mod __private;
 
 pub use attempt::Attempt;
 pub use clock::{Clock, ManualClock, SystemClock};
+pub use config::{
+    BasePolicy, Config, ConfigError, DuplicateErrorName, ExponentialConfig, FixedConfig,
+    JitteredConfig, LinearConfig, LockingConfig, Place, PolicyConfig, PolicyKind, ProcessingConfig,
+    RetryConfig, SchemaInitializationConfig,
+};
+#[cfg(feature = "config")]
+pub use config::{ConfigLoader, Format};
 pub use event::{AnyEvent, EventData, EventKey, OutboxEvent};
 pub use handler::{
     BoxError, Context, FailureKind, Fallback, FromContext, Handler, HandlerError, IntoOutcome,
@@ -48,5 +57,5 @@ pub use registry::{
 pub use retry::{
     Candidates, Completion, Decision, FailedBecause, IntoPolicy, Jitter, NoHandler, PolicyError,
     PolicySource, Random, Resolved, Retry, RetryAware, RetryBuilder, RetryPolicy, ThreadRandom,
-    backoff, decide, resolve,
+    UnknownErrorName, backoff, decide, resolve,
 };

@@ -1,6 +1,12 @@
 //! Which errors are retried: rules over an error and everything it was caused by.
 
-use std::{any::type_name, borrow::Cow, error::Error, fmt, sync::Arc};
+use std::{
+    any::{TypeId, type_name},
+    borrow::Cow,
+    error::Error,
+    fmt,
+    sync::Arc,
+};
 
 use crate::HandlerError;
 
@@ -9,6 +15,8 @@ use crate::HandlerError;
 pub(crate) struct ErrorType {
     pub(crate) name: Cow<'static, str>,
     pub(crate) is: fn(&(dyn Error + 'static)) -> bool,
+    /// Tells types apart, which neither a name nor a function pointer does.
+    pub(crate) id: TypeId,
 }
 
 impl ErrorType {
@@ -20,6 +28,7 @@ impl ErrorType {
         Self {
             name: name.into(),
             is: |error| error.is::<E>(),
+            id: TypeId::of::<E>(),
         }
     }
 

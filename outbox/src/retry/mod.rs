@@ -16,7 +16,7 @@ pub(crate) mod resolve;
 
 pub use builder::{Retry, RetryBuilder};
 pub use decide::{Completion, Decision, FailedBecause, NoHandler, decide};
-pub use error::PolicyError;
+pub use error::{PolicyError, UnknownErrorName};
 pub use jitter::Jitter;
 pub use policy::{IntoPolicy, RetryAware, RetryPolicy};
 pub use random::{Random, ThreadRandom};

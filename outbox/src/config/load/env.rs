@@ -1,0 +1,124 @@
+//! Environment variables, laid over the tree: `OUTBOX__RETRY__MAX_RETRIES=5`.
+
+use std::sync::Arc;
+
+use super::{
+    fault::{Fault, Problem},
+    node::{Entry, Node, Spot, Value},
+    scalar::{Kind, Scalar},
+};
+use crate::config::{ConfigError, Place, nearest::kebab};
+
+/// What our variables start with. The rest is keys with [`BETWEEN`] them.
+const PREFIX: &str = "OUTBOX__";
+const BETWEEN: &str = "__";
+
+/// Our variables of this process.
+pub(super) fn of_process() -> Result<Vec<(String, String)>, ConfigError> {
+    let ours = std::env::vars_os().filter_map(|(name, value)| {
+        let name = name
+            .into_string()
+            .ok()
+            .filter(|name| name.starts_with(PREFIX))?;
+        Some((name, value))
+    });
+    ours.map(|(name, value)| match value.into_string() {
+        Ok(value) => Ok((name, value)),
+        Err(_) => Err(ConfigError::Refused {
+            place: Some(Place::Variable(name)),
+            problem: "the value is not UTF-8 text".to_owned(),
+        }),
+    })
+    .collect()
+}
+
+/// The name of the variable for a key.
+pub(super) fn variable(section: &[String], key: &str) -> String {
+    let keys = section.iter().map(String::as_str).chain([key]);
+    let words: Vec<String> = keys
+        .map(|key| kebab(key).replace('-', "_").to_uppercase())
+        .collect();
+    format!("{PREFIX}{}", words.join(BETWEEN))
+}
+
+/// Sets what the variables say. Whether there are such keys is seen when the tree is read.
+pub(super) fn lay_over(root: &mut Node, mut variables: Vec<(String, String)>) -> Result<(), Fault> {
+    // The environment has no order; the same mistakes should give the same message.
+    variables.sort();
+    for (name, value) in &variables {
+        if let Some(keys) = name.strip_prefix(PREFIX) {
+            set(root, name, keys, value)?;
+        }
+    }
+    Ok(())
+}
+
+fn set(root: &mut Node, name: &str, keys: &str, value: &str) -> Result<(), Fault> {
+    let spot = Spot::Variable(Arc::from(name));
+    let refused = |problem| Fault::at(spot.clone(), Problem::Refused(problem));
+    let mut node = root;
+    let mut path = Vec::new();
+    for word in keys.split(BETWEEN) {
+        if word.is_empty() || word.starts_with('_') || word.ends_with('_') {
+            return Err(refused(
+                "not a name of ours; between keys stand two underscores, as in `OUTBOX__RETRY__MAX_RETRIES`"
+                    .to_owned(),
+            ));
+        }
+        if matches!(&node.value, Value::Scalar(scalar) if scalar.is_null()) {
+            node.value = Value::Section(Vec::new());
+        }
+        let Value::Section(entries) = &mut node.value else {
+            return Err(refused(format!(
+                "`{}` is no section, so nothing can be set in it",
+                path.join(".")
+            )));
+        };
+        let key = word.to_lowercase().replace('_', "-");
+        path.push(key.clone());
+        let index = index_of(entries, key, &spot).map_err(refused)?;
+        node = &mut entries[index].node;
+    }
+    if let Spot::Variable(other) = &node.spot
+        && !matches!(node.value, Value::Section(_))
+    {
+        return Err(refused(format!("sets the same key as `{other}`")));
+    }
+    *node = Node {
+        value: Value::Scalar(Scalar {
+            text: value.trim().to_owned(),
+            kind: Kind::Untyped,
+        }),
+        spot,
+    };
+    Ok(())
+}
+
+/// Where the key stands, however it is spelt there; at the end if it is new.
+fn index_of(entries: &mut Vec<Entry>, key: String, spot: &Spot) -> Result<usize, String> {
+    if let Some(exact) = entries.iter().position(|entry| entry.key == key) {
+        return Ok(exact);
+    }
+    let mut alike =
+        (0..entries.len()).filter(|&index| letters(&entries[index].key) == letters(&key));
+    match (alike.next(), alike.next()) {
+        (Some(first), Some(second)) => Err(format!(
+            "could mean `{}` or `{}`; rename one of them",
+            entries[first].key, entries[second].key
+        )),
+        (Some(only), None) => Ok(only),
+        (None, _) => {
+            entries.push(Entry {
+                key,
+                spot: spot.clone(),
+                node: Node::empty_section(spot.clone()),
+            });
+            Ok(entries.len() - 1)
+        }
+    }
+}
+
+/// A name without what a variable cannot say: case, and which kind of dash.
+fn letters(name: &str) -> String {
+    name.to_lowercase().replace(['-', '_'], "")
+}

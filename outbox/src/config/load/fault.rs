@@ -1,0 +1,203 @@
+//! [`Fault`]: a mistake on its way out of the tree, gathering its place and path.
+
+use std::fmt;
+
+use serde::de::{self, Expected, Unexpected};
+
+use super::{
+    env,
+    node::{Node, Spot},
+    reference_keys,
+    scalar::shown,
+    source::Source,
+};
+use crate::config::{ConfigError, nearest::nearest};
+
+#[derive(Debug)]
+pub(super) struct Fault {
+    problem: Problem,
+    /// Unknown until it reaches the node it is about.
+    spot: Option<Spot>,
+    /// The value it is about, in words; `None` for a whole section.
+    found: Option<String>,
+    /// The keys that lead to it, outermost first.
+    path: Vec<String>,
+}
+
+#[derive(Debug)]
+pub(super) enum Problem {
+    UnknownKey {
+        key: String,
+        known: &'static [&'static str],
+    },
+    UnknownValue {
+        value: String,
+        known: &'static [&'static str],
+    },
+    DuplicateKey(String),
+    /// What would have been right.
+    Expected(String),
+    /// What is wrong with the value: the rest of "which ..".
+    Value(String),
+    /// What is wrong with the key's value, which the text repeats if need be.
+    Impossible(String),
+    /// The whole message.
+    Refused(String),
+}
+
+impl Problem {
+    pub(super) fn too_deep() -> Self {
+        Self::Refused("sections and lists lie too deep in each other; no key is that deep".into())
+    }
+}
+
+impl Fault {
+    fn new(problem: Problem) -> Self {
+        Self {
+            problem,
+            spot: None,
+            found: None,
+            path: Vec::new(),
+        }
+    }
+
+    pub(super) fn at(spot: Spot, problem: Problem) -> Self {
+        Self {
+            spot: Some(spot),
+            ..Self::new(problem)
+        }
+    }
+
+    pub(super) fn with_path(self, path: Vec<String>) -> Self {
+        Self { path, ..self }
+    }
+
+    /// Called for each node that it passes, innermost first; the first one is what it is about.
+    pub(super) fn about(mut self, node: &Node) -> Self {
+        if self.spot.is_none() {
+            let key = match &self.problem {
+                Problem::UnknownKey { key, .. } => node.entry(key),
+                _ => None,
+            };
+            self.spot = Some(key.map_or(&node.spot, |entry| &entry.spot).clone());
+            self.found = Some(node.describe());
+        }
+        self
+    }
+
+    /// Called for each key that it passes, innermost first.
+    pub(super) fn within(mut self, key: &str) -> Self {
+        self.path.insert(0, key.to_owned());
+        self
+    }
+
+    pub(super) fn into_error(self, source: &Source) -> ConfigError {
+        let spot = self.spot.unwrap_or(Spot::Nowhere);
+        let place = source.place(&spot);
+        let key = shown(&self.path.join("."));
+        let found = self.found.unwrap_or_else(|| "wrong".to_owned());
+        match self.problem {
+            Problem::UnknownKey { key: name, known } => {
+                if let Some(instead) = reference_keys::instead(&self.path, &name) {
+                    let path: Vec<String> = self.path.into_iter().chain([name]).collect();
+                    let key = shown(&path.join("."));
+                    return ConfigError::NoCounterpart {
+                        place,
+                        key,
+                        instead,
+                    };
+                }
+                let nearest = nearest(&name, known.iter().copied()).map(|nearest| match spot {
+                    Spot::Variable(_) => env::variable(&self.path, nearest),
+                    _ => nearest.to_owned(),
+                });
+                ConfigError::UnknownKey {
+                    place,
+                    key: shown(&name),
+                    section: (!self.path.is_empty()).then_some(key),
+                    nearest,
+                    known,
+                }
+            }
+            Problem::UnknownValue { value, known } => ConfigError::UnknownValue {
+                place,
+                key,
+                nearest: nearest(&value, known.iter().copied()).map(str::to_owned),
+                value: shown(&value),
+                known,
+            },
+            Problem::DuplicateKey(name) => ConfigError::Refused {
+                place,
+                problem: format!("`{}` stands here a second time; keep one", shown(&name)),
+            },
+            Problem::Expected(_) | Problem::Value(_) | Problem::Impossible(_)
+                if self.path.is_empty() =>
+            {
+                let problem = format!("the whole is {found}, but has to be a section of keys");
+                ConfigError::Refused { place, problem }
+            }
+            Problem::Expected(expected) => ConfigError::Invalid {
+                place,
+                key,
+                problem: format!("is {found}, but has to be {expected}"),
+            },
+            Problem::Value(problem) => ConfigError::Invalid {
+                place,
+                key,
+                problem: format!("is {found}, which {problem}"),
+            },
+            Problem::Impossible(problem) => ConfigError::Invalid {
+                place,
+                key,
+                problem,
+            },
+            Problem::Refused(problem) => ConfigError::Refused { place, problem },
+        }
+    }
+}
+
+impl de::Error for Fault {
+    fn custom<T: fmt::Display>(message: T) -> Self {
+        Self::new(Problem::Value(message.to_string()))
+    }
+
+    fn invalid_type(_: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        Self::new(Problem::Expected(in_words(&expected.to_string())))
+    }
+
+    fn invalid_value(_: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        Self::new(Problem::Expected(in_words(&expected.to_string())))
+    }
+
+    fn unknown_variant(value: &str, known: &'static [&'static str]) -> Self {
+        let value = value.to_owned();
+        Self::new(Problem::UnknownValue { value, known })
+    }
+
+    fn unknown_field(key: &str, known: &'static [&'static str]) -> Self {
+        let key = key.to_owned();
+        Self::new(Problem::UnknownKey { key, known })
+    }
+}
+
+/// What `serde` expects, in the words of somebody who writes a file.
+fn in_words(expected: &str) -> String {
+    match expected {
+        "u32" => format!("a whole number from 0 to {}", u32::MAX),
+        "f32" | "f64" => "a number".to_owned(),
+        "a boolean" => "`true` or `false`".to_owned(),
+        "a string" => "text".to_owned(),
+        "a sequence" => "a list".to_owned(),
+        "a map" => "a section".to_owned(),
+        _ if expected.starts_with("struct ") => "a section".to_owned(),
+        _ => expected.to_owned(),
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.problem)
+    }
+}
+
+impl std::error::Error for Fault {}

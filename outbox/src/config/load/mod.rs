@@ -1,0 +1,296 @@
+//! Reading a [`Config`] from a file or text, and from the environment.
+//!
+//! [`toml`] and [`yaml`] make a [`node`] tree that knows its places; [`prefix`] finds our part of
+//! it; [`env`](mod@env) lays the environment over it; [`read`] hands it to `serde`. A [`fault`]
+//! found on the way becomes a [`ConfigError`] here, where the text is known.
+
+mod env;
+mod fault;
+mod node;
+mod prefix;
+mod read;
+mod reference_keys;
+mod scalar;
+mod source;
+mod toml;
+mod yaml;
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize as _;
+
+use self::{
+    fault::{Fault, Problem},
+    node::{Node, Spot},
+    read::Reader,
+    source::Source,
+};
+use super::{Config, ConfigError, check};
+
+/// How a text is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Format {
+    /// `.toml`
+    Toml,
+    /// `.yaml` or `.yml`
+    Yaml,
+}
+
+/// Reads a [`Config`] from a file or a text, with environment variables laid over it.
+///
+/// ```
+/// use outbox::{Config, Format};
+///
+/// let config = Config::loader()
+///     .text(Format::Toml, "built-in", "retry.max-retries = 3")
+///     .environment([("OUTBOX__RETRY__MAX_RETRIES".to_owned(), "5".to_owned())])
+///     .load()?;
+/// assert_eq!(config.retry.default.map(|policy| policy.max_retries), Some(5));
+/// # Ok::<(), outbox::ConfigError>(())
+/// ```
+///
+/// Without a file or text, everything comes from the environment and the defaults.
+#[derive(Debug, Clone, Default)]
+#[must_use = "a loader does nothing until `load`"]
+pub struct ConfigLoader {
+    origin: Option<Origin>,
+    environment: Option<Vec<(String, String)>>,
+}
+
+#[derive(Debug, Clone)]
+enum Origin {
+    File(PathBuf),
+    Text {
+        format: Format,
+        name: String,
+        text: String,
+    },
+}
+
+impl Config {
+    /// Reads a `.toml`, `.yaml` or `.yml` file, then the environment.
+    ///
+    /// The keys stand at the top level, or under `outbox`, or under `namastack.outbox`; with
+    /// either prefix the file may hold other people's sections too.
+    ///
+    /// An environment variable is `OUTBOX` and the keys that lead to the value, in capitals, with
+    /// two underscores between them and one for each dash: `OUTBOX__RETRY__MAX_RETRIES=5` sets
+    /// `retry.max-retries`. Lists are separated by commas.
+    ///
+    /// ```no_run
+    /// let config = outbox::Config::load("outbox.toml")?;
+    /// # Ok::<(), outbox::ConfigError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the file cannot be read, is empty or is not of its format; for an unknown key, with
+    /// the nearest valid one; for a value that cannot work. The error says where.
+    pub fn load(path: impl AsRef<Path>) -> Result<Self, ConfigError> {
+        Self::loader().file(path.as_ref()).load()
+    }
+
+    /// Says where to read from, one by one. See [`ConfigLoader`].
+    pub fn loader() -> ConfigLoader {
+        ConfigLoader::default()
+    }
+}
+
+impl ConfigLoader {
+    /// Reads this file; the end of its name says how it is written. Replaces an earlier file or text.
+    pub fn file(mut self, path: impl Into<PathBuf>) -> Self {
+        self.origin = Some(Origin::File(path.into()));
+        self
+    }
+
+    /// Reads this text; `name` is what errors call it. Replaces an earlier file or text.
+    pub fn text(
+        mut self,
+        format: Format,
+        name: impl Into<String>,
+        text: impl Into<String>,
+    ) -> Self {
+        self.origin = Some(Origin::Text {
+            format,
+            name: name.into(),
+            text: text.into(),
+        });
+        self
+    }
+
+    /// Uses these variables instead of the process's own; `[]` for none. Only names that start
+    /// with `OUTBOX__` are looked at.
+    pub fn environment(mut self, variables: impl IntoIterator<Item = (String, String)>) -> Self {
+        self.environment = Some(variables.into_iter().collect());
+        self
+    }
+
+    /// Reads everything and checks it.
+    ///
+    /// # Errors
+    /// As [`Config::load`].
+    pub fn load(self) -> Result<Config, ConfigError> {
+        let variables = match self.environment {
+            Some(variables) => variables,
+            None => env::of_process()?,
+        };
+        let (source, root) = match self.origin {
+            None => (Source::none(), Node::empty_section(Spot::Nowhere)),
+            Some(origin) => {
+                let (format, source) = match origin {
+                    Origin::File(path) => Source::read(&path)?,
+                    Origin::Text { format, name, text } => (format, Source::of_text(name, text)?),
+                };
+                let root = match format {
+                    Format::Toml => toml::parse(&source),
+                    Format::Yaml => yaml::parse(&source),
+                }?;
+                (source, root)
+            }
+        };
+        from_tree(root, variables).map_err(|fault| fault.into_error(&source))
+    }
+}
+
+fn from_tree(root: Node, variables: Vec<(String, String)>) -> Result<Config, Fault> {
+    let mut section = prefix::strip(root)?;
+    env::lay_over(&mut section, variables)?;
+    let config = Config::deserialize(Reader(&section))?;
+    check::config(&config).map_err(|mistake| {
+        let spot = section.spot_of(&mistake.path);
+        Fault::at(spot, Problem::Impossible(mistake.problem)).with_path(mistake.path)
+    })?;
+    Ok(config)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn load(format: Format, text: &str) -> Result<Config, ConfigError> {
+        Config::loader()
+            .text(format, "any", text)
+            .environment([])
+            .load()
+    }
+
+    /// Text that gets far into the parsers and past them.
+    fn likely_text() -> impl Strategy<Value = String> {
+        let piece = prop_oneof![
+            Just("retry"),
+            Just("policy"),
+            Just("exponential"),
+            Just("multiplier"),
+            Just("jitter"),
+            Just("outbox"),
+            Just("namastack"),
+            Just("policies"),
+            Just("include-exceptions"),
+            Just(": "),
+            Just(":\n  "),
+            Just("\n"),
+            Just("\n  "),
+            Just("\n    "),
+            Just(" = "),
+            Just("- "),
+            Just("["),
+            Just("]"),
+            Just("{"),
+            Just("}"),
+            Just("\""),
+            Just("'"),
+            Just(", "),
+            Just("."),
+            Just("|"),
+            Just("? "),
+            Just("&a "),
+            Just("*a"),
+            Just("!!str "),
+            Just("---"),
+            Just("\t"),
+            Just("#"),
+            Just("1.0"),
+            Just("-1"),
+            Just("1e999"),
+            Just(".nan"),
+            Just("inf"),
+            Just("nan"),
+            Just("0x"),
+            Just("99999999999999999999999999999999999999999999"),
+            Just("5s"),
+            Just("1979-05-27"),
+            Just("\u{feff}"),
+            Just("\u{0}"),
+            Just("é"),
+            Just("\r"),
+            Just("<<"),
+            Just("~"),
+            Just("true"),
+        ];
+        proptest::collection::vec(piece, 0..40).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn no_text_panics(text in prop_oneof![likely_text(), ".*", "(?s).{0,60}"]) {
+            for format in [Format::Toml, Format::Yaml] {
+                if let Err(error) = load(format, &text) {
+                    prop_assert!(error.to_string().starts_with("any:"), "{error}");
+                }
+            }
+        }
+
+        #[test]
+        fn no_bytes_panic(bytes: Vec<u8>) {
+            for format in [Format::Toml, Format::Yaml] {
+                if let Ok(source) = Source::of_bytes("any".to_owned(), bytes.clone()) {
+                    let _ = match format {
+                        Format::Toml => toml::parse(&source),
+                        Format::Yaml => yaml::parse(&source),
+                    };
+                }
+            }
+        }
+
+        #[test]
+        fn no_variable_panics(name in "[A-Za-z_]{0,20}", value in ".*") {
+            let variables = [(format!("OUTBOX__{name}"), value)];
+            let _ = Config::loader().environment(variables).load();
+        }
+    }
+
+    /// The parsers are given the longest text there may be, on a thread with little stack.
+    #[test]
+    fn deep_nesting_overflows_no_stack_and_takes_no_time() {
+        let check = || {
+            for piece in [
+                "[", "{", "- ", "? ", "{a: [", "a: {", "[[", "a.", "&a ", "\"", "'", "a={",
+            ] {
+                let text = format!("a = {piece}").repeat(Source::LONGEST / (piece.len() + 4));
+                let nested = piece.repeat(Source::LONGEST / piece.len());
+                for text in [&text, &nested] {
+                    assert!(load(Format::Toml, text).is_err());
+                    assert!(load(Format::Yaml, text).is_err());
+                }
+            }
+        };
+        std::thread::Builder::new()
+            .stack_size(512 * 1024)
+            .spawn(check)
+            .unwrap()
+            .join()
+            .unwrap();
+    }
+
+    #[test]
+    fn many_values_in_one_line_take_no_quadratic_time() {
+        let wide = format!("x = [{}]", "1,".repeat(Source::LONGEST / 2 - 10));
+        assert!(load(Format::Toml, &wide).is_err());
+        let keys: String = (0..60_000).map(|n| format!("k{n}: é\n")).collect();
+        assert!(load(Format::Yaml, &keys).is_err());
+    }
+}

@@ -1,0 +1,83 @@
+//! Keys of similar libraries that people bring along, and what they are called here.
+
+use crate::config::nearest::kebab;
+
+/// Section, key, what to do instead.
+const KEYS: [(&str, &str, &str); 17] = [
+    (
+        "retry",
+        "backoff",
+        "write `policy: fixed` or `policy: exponential`",
+    ),
+    (
+        "retry",
+        "strategy",
+        "write `policy: exponential`, with `jitter: full` for the jittered one",
+    ),
+    (
+        "retry",
+        "initial-delay",
+        "write it in `retry.exponential` or `retry.linear`, or `retry.fixed.delay`",
+    ),
+    (
+        "retry",
+        "max-delay",
+        "write it in `retry.exponential` or `retry.linear`",
+    ),
+    ("retry", "increment", "write it in `retry.linear`"),
+    ("retry", "delay", "write it in `retry.fixed`"),
+    ("retry", "multiplier", "write it in `retry.exponential`"),
+    (
+        "retry",
+        "backoff-multiplier",
+        "write `retry.exponential.multiplier`",
+    ),
+    ("retry", "base-policy", "write it in `retry.jittered`"),
+    (
+        "retry",
+        "max-attempts",
+        "write `max-retries`, which does not count the first try: one less",
+    ),
+    (
+        "retry",
+        "handler",
+        "write `#[retryable(policy = \"..\")]` at the handler, and the policy in `retry.policies`",
+    ),
+    ("", "prisma", "give the pool to `Outbox::builder` in code"),
+    (
+        "",
+        "entities",
+        "handlers are found through `#[outbox_handler]`",
+    ),
+    (
+        "",
+        "workflows",
+        "handlers are found through `#[outbox_handler]`",
+    ),
+    (
+        "",
+        "payload-validator",
+        "write `#[outbox_event(validate = ..)]` at the event",
+    ),
+    ("", "max-retries", "write it in `retry`"),
+    (
+        "",
+        "namastack",
+        "write `namastack.outbox`, with the keys in it",
+    ),
+];
+
+/// What to do about a key that is unknown in this section, if it is one of those.
+pub(super) fn instead(section: &[String], key: &str) -> Option<&'static str> {
+    let key = kebab(key);
+    // A named policy has the same keys as `retry` itself.
+    let section = match section {
+        [] => "",
+        [retry] if retry == "retry" => "retry",
+        [retry, policies, _] if retry == "retry" && policies == "policies" => "retry",
+        _ => return None,
+    };
+    KEYS.iter()
+        .find(|(in_section, name, _)| *in_section == section && *name == key)
+        .map(|(_, _, instead)| *instead)
+}

@@ -1,0 +1,155 @@
+//! [`Scalar`]: a value that is neither list nor section, with the text it was written as.
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Scalar {
+    /// As written, without quotes.
+    pub(super) text: String,
+    pub(super) kind: Kind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Kind {
+    Null,
+    Bool(bool),
+    /// The nearest possible one, if there are too many digits.
+    Integer(i128),
+    Float(f64),
+    Text,
+    /// From the environment: whatever the field wants.
+    Untyped,
+}
+
+/// Longer values are cut in messages.
+const SHOWN: usize = 60;
+
+impl Scalar {
+    pub(super) const fn text(text: String) -> Self {
+        let kind = Kind::Text;
+        Self { text, kind }
+    }
+
+    /// Text without quotes, read by the rules of YAML 1.2's core schema.
+    pub(super) fn plain(text: String) -> Self {
+        let kind = plain(&text);
+        Self { text, kind }
+    }
+
+    pub(super) fn is_null(&self) -> bool {
+        matches!(self.kind, Kind::Null)
+    }
+
+    /// The text for a message: quoted, on one line, not too long; `nothing` for no value.
+    pub(super) fn describe(&self) -> String {
+        if self.is_null() || self.text.is_empty() {
+            return "nothing".to_owned();
+        }
+        format!("`{}`", shown(&self.text))
+    }
+}
+
+/// What somebody wrote, on one line and not too long for a message.
+pub(super) fn shown(text: &str) -> String {
+    let mut shown: String = text
+        .chars()
+        .take(SHOWN)
+        .flat_map(char::escape_debug)
+        .collect();
+    if text.chars().nth(SHOWN).is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
+/// What a plain scalar means in YAML 1.2's core schema.
+pub(super) fn plain(text: &str) -> Kind {
+    match text {
+        "" | "~" | "null" | "Null" | "NULL" => Kind::Null,
+        "true" | "True" | "TRUE" => Kind::Bool(true),
+        "false" | "False" | "FALSE" => Kind::Bool(false),
+        ".nan" | ".NaN" | ".NAN" => Kind::Float(f64::NAN),
+        _ => integer(text).or_else(|| float(text)).unwrap_or(Kind::Text),
+    }
+}
+
+fn integer(text: &str) -> Option<Kind> {
+    let (digits, radix) = match text.split_at_checked(2) {
+        Some(("0o", digits)) => (digits, 8),
+        Some(("0x", digits)) => (digits, 16),
+        _ => (text, 10),
+    };
+    let unsigned = match radix {
+        10 => digits.strip_prefix(['+', '-']).unwrap_or(digits),
+        _ => digits,
+    };
+    let all_digits = !unsigned.is_empty() && unsigned.chars().all(|c| c.is_digit(radix));
+    all_digits.then(|| of_digits(digits, radix))
+}
+
+/// An integer from digits of that radix and an optional sign.
+pub(super) fn of_digits(digits: &str, radix: u32) -> Kind {
+    let nearest = if digits.starts_with('-') {
+        i128::MIN
+    } else {
+        i128::MAX
+    };
+    Kind::Integer(i128::from_str_radix(digits, radix).unwrap_or(nearest))
+}
+
+fn float(text: &str) -> Option<Kind> {
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    if let ".inf" | ".Inf" | ".INF" = unsigned {
+        let infinity = if text.starts_with('-') {
+            f64::NEG_INFINITY
+        } else {
+            f64::INFINITY
+        };
+        return Some(Kind::Float(infinity));
+    }
+    // Rust reads `inf`, `nan` and `infinity` too, which the schema does not.
+    let looks_like_one = unsigned.starts_with(|c: char| c.is_ascii_digit() || c == '.')
+        && unsigned.contains(|c: char| c.is_ascii_digit());
+    looks_like_one.then(|| text.parse().ok().map(Kind::Float))?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_text_is_read_by_the_core_schema() {
+        for text in ["", "~", "null", "NULL"] {
+            assert_eq!(plain(text), Kind::Null, "{text}");
+        }
+        assert_eq!(plain("True"), Kind::Bool(true));
+        assert_eq!(plain("-12"), Kind::Integer(-12));
+        assert_eq!(plain("+12"), Kind::Integer(12));
+        assert_eq!(plain("0x1F"), Kind::Integer(31));
+        assert_eq!(plain("0o17"), Kind::Integer(15));
+        assert_eq!(plain("017"), Kind::Integer(17));
+        assert_eq!(plain("2.0"), Kind::Float(2.0));
+        assert_eq!(plain("-.5e1"), Kind::Float(-5.0));
+        assert_eq!(plain("-.inf"), Kind::Float(f64::NEG_INFINITY));
+        assert!(matches!(plain(".nan"), Kind::Float(nan) if nan.is_nan()));
+        for text in [
+            "yes", "nan", "inf", "1_000", "5s", "0x", "-", ".", "e5", "1.2.3", "0x-1", "--1",
+        ] {
+            assert_eq!(plain(text), Kind::Text, "{text}");
+        }
+    }
+
+    #[test]
+    fn too_many_digits_are_the_nearest_number() {
+        let digits = "9".repeat(100);
+        assert_eq!(plain(&digits), Kind::Integer(i128::MAX));
+        assert_eq!(plain(&format!("-{digits}")), Kind::Integer(i128::MIN));
+    }
+
+    #[test]
+    fn a_message_shows_one_short_line() {
+        assert_eq!(Scalar::text("a\nb".to_owned()).describe(), r"`a\nb`");
+        assert_eq!(
+            Scalar::text("é".repeat(1_000)).describe().chars().count(),
+            SHOWN + 3
+        );
+    }
+}

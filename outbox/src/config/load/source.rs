@@ -1,0 +1,110 @@
+//! [`Source`]: the text of a file with its name, and where in it something is.
+
+use std::{fs::File, io::Read as _, path::Path};
+
+use super::{Format, node::Spot};
+use crate::config::{ConfigError, Place};
+
+/// A text that is not empty, not too long, and starts with no byte-order mark.
+pub(super) struct Source {
+    name: String,
+    text: String,
+}
+
+impl Source {
+    /// A configuration is a page or two; what is longer was named by mistake.
+    pub(super) const LONGEST: usize = 1024 * 1024;
+
+    /// When there is no file.
+    pub(super) const fn none() -> Self {
+        Self {
+            name: String::new(),
+            text: String::new(),
+        }
+    }
+
+    pub(super) fn read(path: &Path) -> Result<(Format, Self), ConfigError> {
+        let extension = path.extension().and_then(|extension| extension.to_str());
+        let format = match extension.map(str::to_ascii_lowercase).as_deref() {
+            Some("toml") => Format::Toml,
+            Some("yaml" | "yml") => Format::Yaml,
+            _ => {
+                let path = path.to_owned();
+                return Err(ConfigError::UnknownFormat { path });
+            }
+        };
+        // One byte more than allowed is enough to know, however long the file is.
+        let limit = u64::try_from(Self::LONGEST).unwrap_or(u64::MAX);
+        let mut bytes = Vec::new();
+        File::open(path)
+            .and_then(|file| file.take(limit.saturating_add(1)).read_to_end(&mut bytes))
+            .map_err(|source| ConfigError::Unreadable {
+                path: path.to_owned(),
+                source,
+            })?;
+        let source = Self::of_bytes(path.display().to_string(), bytes)?;
+        Ok((format, source))
+    }
+
+    pub(super) fn of_bytes(name: String, bytes: Vec<u8>) -> Result<Self, ConfigError> {
+        let text = String::from_utf8(bytes).map_err(|error| {
+            let source = error.utf8_error();
+            let (valid, _) = error.as_bytes().split_at(source.valid_up_to());
+            let valid = String::from_utf8_lossy(valid);
+            let place = place_after(&name, &valid);
+            ConfigError::NotUtf8 { place, source }
+        })?;
+        Self::of_text(name, text)
+    }
+
+    pub(super) fn of_text(name: String, mut text: String) -> Result<Self, ConfigError> {
+        if text.len() > Self::LONGEST {
+            let limit = Self::LONGEST;
+            return Err(ConfigError::TooLarge { name, limit });
+        }
+        if text.starts_with('\u{feff}') {
+            text.remove(0);
+        }
+        if text.trim().is_empty() {
+            return Err(ConfigError::Empty { name });
+        }
+        Ok(Self { name, text })
+    }
+
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub(super) fn place(&self, spot: &Spot) -> Option<Place> {
+        match spot {
+            Spot::Nowhere => None,
+            Spot::Byte(offset) => Some(self.place_of_byte(*offset)),
+            Spot::Mark { line, column } => Some(self.place_at(*line, *column)),
+            Spot::Variable(name) => Some(Place::Variable(name.to_string())),
+        }
+    }
+
+    /// Both counted from 1.
+    pub(super) fn place_at(&self, line: usize, column: usize) -> Place {
+        let name = self.name.clone();
+        Place::File { name, line, column }
+    }
+
+    pub(super) fn place_of_byte(&self, offset: usize) -> Place {
+        let end = self.text.floor_char_boundary(offset);
+        place_after(&self.name, self.text.get(..end).unwrap_or_default())
+    }
+}
+
+/// The place right behind the text.
+fn place_after(name: &str, text: &str) -> Place {
+    let (lines, last) = match text.rsplit_once('\n') {
+        Some((lines, last)) => (lines.matches('\n').count() + 1, last),
+        None => (0, text),
+    };
+    Place::File {
+        name: name.to_owned(),
+        line: lines + 1,
+        column: last.chars().count() + 1,
+    }
+}

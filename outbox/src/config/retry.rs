@@ -1,0 +1,177 @@
+//! [`RetryConfig`]: the section `retry`.
+
+use std::{collections::BTreeMap, fmt};
+
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{
+        DeserializeSeed, Error, IntoDeserializer, MapAccess, Visitor, value::MapAccessDeserializer,
+    },
+};
+
+use super::{PolicyConfig, error_names::ErrorNames};
+use crate::{Retry, RetryBuilder};
+
+/// The section `retry`: the default policy, whose keys stand directly in it, and named ones.
+///
+/// ```yaml
+/// retry:
+///   policy: exponential
+///   max-retries: 5
+///   policies:
+///     bank: { policy: fixed, fixed: { delay: 30s } }
+/// ```
+///
+/// A handler takes a named one with `#[retryable(policy = "bank")]`.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub struct RetryConfig {
+    /// The default policy; `None` if none of its keys was given.
+    #[serde(flatten)]
+    pub default: Option<PolicyConfig>,
+    /// Store the default policy's `max-retries` with each record when it is scheduled, so that a
+    /// rolling deployment does not change records in flight. Default: false.
+    pub pin_at_schedule: bool,
+    /// Policies that handlers name. They do not inherit from the default one.
+    pub policies: BTreeMap<String, PolicyConfig>,
+}
+
+impl Retry {
+    /// A builder that starts from the configured default policy, to be refined in code. Without
+    /// any configuration: exponential from 1 s, doubling up to 60 s, 3 retries.
+    ///
+    /// It knows the names of common error types; one that it does not know is reported by
+    /// [`build`](RetryBuilder::build).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use outbox::{Config, Retry, RetryPolicy};
+    ///
+    /// let config: Config = serde_json::from_str(r#"{ "retry": { "max-retries": 5 } }"#)?;
+    /// let retry = Retry::from_config(&config.retry)
+    ///     .no_retry_on::<std::num::ParseIntError>()
+    ///     .build()?;
+    /// assert_eq!(retry.max_retries(), 5);
+    /// assert_eq!(retry.next_delay(3), Duration::from_secs(4));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn from_config(config: &RetryConfig) -> RetryBuilder {
+        config.builder_with(ErrorNames::built_in())
+    }
+}
+
+impl RetryConfig {
+    /// [`Retry::from_config`], with names that the user registered.
+    pub(crate) fn builder_with(&self, names: &ErrorNames) -> RetryBuilder {
+        match &self.default {
+            Some(policy) => policy.builder_with(names),
+            None => PolicyConfig::default().builder_with(names),
+        }
+    }
+}
+
+/// The keys of the section: [`PolicyConfig`]'s, and two of its own.
+const KEYS: &[&str] = &[
+    "policy",
+    "max-retries",
+    "jitter",
+    "max-elapsed",
+    "fixed",
+    "linear",
+    "exponential",
+    "jittered",
+    "include-exceptions",
+    "exclude-exceptions",
+    PIN_AT_SCHEDULE,
+    POLICIES,
+];
+const PIN_AT_SCHEDULE: &str = "pin-at-schedule";
+const POLICIES: &str = "policies";
+
+// By hand: `#[serde(flatten)]` would lose the check for unknown keys, the places of mistakes, and
+// whether any key of the default policy was given.
+impl<'de> Deserialize<'de> for RetryConfig {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_struct("RetryConfig", KEYS, Section)
+    }
+}
+
+struct Section;
+
+impl<'de> Visitor<'de> for Section {
+    type Value = RetryConfig;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a section")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<RetryConfig, A::Error> {
+        let mut config = RetryConfig::default();
+        let mut given = false;
+        let policy = PolicyConfig::deserialize(MapAccessDeserializer::new(PolicyKeys {
+            map,
+            config: &mut config,
+            given: &mut given,
+        }))?;
+        config.default = given.then_some(policy);
+        Ok(config)
+    }
+}
+
+/// The section without the keys that are not the default policy's: those go to `config` on the way.
+struct PolicyKeys<'a, A> {
+    map: A,
+    config: &'a mut RetryConfig,
+    given: &'a mut bool,
+}
+
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for PolicyKeys<'_, A> {
+    type Error = A::Error;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, A::Error> {
+        while let Some(key) = self.map.next_key::<String>()? {
+            match &*key {
+                PIN_AT_SCHEDULE => self.config.pin_at_schedule = self.map.next_value()?,
+                POLICIES => self.config.policies = self.map.next_value()?,
+                key if !KEYS.contains(&key) => return Err(A::Error::unknown_field(key, KEYS)),
+                _ => {
+                    *self.given = true;
+                    return seed.deserialize(key.into_deserializer()).map(Some);
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, A::Error> {
+        self.map.next_value_seed(seed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_of_keys_is_what_serde_accepts() {
+        let error = serde_json::from_str::<PolicyConfig>(r#"{ "zzz": 1 }"#).unwrap_err();
+        let own = &KEYS[..KEYS.len() - 2];
+        let expected: Vec<String> = own.iter().map(|key| format!("`{key}`")).collect();
+        assert!(
+            error
+                .to_string()
+                .contains(&format!("expected one of {} at", expected.join(", "))),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn an_unknown_key_is_refused_and_all_known_ones_named() {
+        let error = serde_json::from_str::<RetryConfig>(r#"{ "max-retrys": 1 }"#).unwrap_err();
+        assert!(error.to_string().contains("`pin-at-schedule`"), "{error}");
+    }
+}
