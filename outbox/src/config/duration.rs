@@ -34,7 +34,7 @@ pub(super) fn from_millis(number: i128) -> Result<Duration, String> {
 
 fn from_number(number: i128, unit: fn(u64) -> Duration) -> Result<Duration, String> {
     if number < 0 {
-        return Err("is below zero".into());
+        return Err("is below zero; the least is 0".into());
     }
     // Saturates far above the limit, which then refuses it.
     not_too_long(unit(u64::try_from(number).unwrap_or(u64::MAX)))

@@ -91,14 +91,14 @@ pub enum ConfigError {
         /// As it was written.
         key: String,
         /// The section it stands in, unless that is the whole.
-        section: Option<String>,
+        section: Option<Box<str>>,
         /// The key, or environment variable, that is most like it.
-        nearest: Option<String>,
+        nearest: Option<Box<str>>,
         /// All keys of that section.
         known: &'static [&'static str],
     },
     /// A key of a similar library that has no counterpart here.
-    #[error("{}`{key}` has no counterpart here; {instead}", at(.place))]
+    #[error("{}`{key}` has no counterpart of that name here; {instead}", at(.place))]
     NoCounterpart {
         /// Where it stands.
         place: Option<Place>,
@@ -122,7 +122,7 @@ pub enum ConfigError {
         /// As it was written.
         value: String,
         /// The word that is most like it.
-        nearest: Option<String>,
+        nearest: Option<Box<str>>,
         /// All that are possible.
         known: &'static [&'static str],
     },
@@ -171,3 +171,6 @@ fn at(place: &Option<Place>) -> String {
         .map(|place| format!("{place}: "))
         .unwrap_or_default()
 }
+
+// `Result<Config, ConfigError>` is in users' signatures, where clippy looks at 128 bytes.
+const _: () = assert!(size_of::<ConfigError>() < 128);

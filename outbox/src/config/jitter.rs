@@ -64,7 +64,7 @@ impl Visitor<'_> for Wanted {
 
     fn visit_f64<E: de::Error>(self, share: f64) -> Result<Jitter, E> {
         if share < 0.0 {
-            return Err(E::custom("is below zero"));
+            return Err(E::custom("is below zero; the least is 0"));
         }
         if !(0.0..=1.0).contains(&share) {
             return Err(E::custom(
@@ -84,7 +84,7 @@ impl Visitor<'_> for Wanted {
             _ if !text.contains(|c: char| c.is_ascii_digit()) => {
                 return Err(E::unknown_variant(text, WORDS));
             }
-            _ if text.starts_with('-') => return Err(E::custom("is below zero")),
+            _ if text.starts_with('-') => return Err(E::custom("is below zero; the least is 0")),
             _ => match text.strip_prefix(ABOVE) {
                 Some(spread) => Jitter::Above(duration::from_text(spread).map_err(E::custom)?),
                 None => around(duration::from_text(text).map_err(E::custom)?),

@@ -11,9 +11,9 @@ pub enum Place {
         /// The file, as it was named.
         name: String,
         /// Counted from 1.
-        line: usize,
+        line: u32,
         /// Counted from 1, in characters.
-        column: usize,
+        column: u32,
     },
     /// In an environment variable of this name.
     Variable(String),

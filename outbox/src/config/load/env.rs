@@ -7,7 +7,10 @@ use super::{
     node::{Entry, Node, Spot, Value},
     scalar::{Kind, Scalar},
 };
-use crate::config::{ConfigError, Place, nearest::kebab};
+use crate::config::{
+    ConfigError, Place,
+    nearest::{kebab, nearest},
+};
 
 /// What our variables start with. The rest is keys with [`BETWEEN`] them.
 const PREFIX: &str = "OUTBOX__";
@@ -32,13 +35,27 @@ pub(super) fn of_process() -> Result<Vec<(String, String)>, ConfigError> {
     .collect()
 }
 
-/// The name of the variable for a key.
-pub(super) fn variable(section: &[String], key: &str) -> String {
-    let keys = section.iter().map(String::as_str).chain([key]);
+/// The variable that was probably meant by one that led to an unknown key of a section.
+pub(super) fn nearest_variable(section: &[String], key: &str, known: &[&str]) -> Option<Box<str>> {
+    if let Some(nearest) = nearest(key, known.iter().copied()) {
+        return Some(variable(section, &[nearest]));
+    }
+    // One underscore where two belong: `OUTBOX__RETRY_MAX_RETRIES`.
+    known.iter().find_map(|known| {
+        let rest = key.strip_prefix(known)?.strip_prefix('-')?;
+        Some(variable(section, &[known, rest]))
+    })
+}
+
+fn variable(section: &[String], keys: &[&str]) -> Box<str> {
+    let keys = section
+        .iter()
+        .map(String::as_str)
+        .chain(keys.iter().copied());
     let words: Vec<String> = keys
         .map(|key| kebab(key).replace('-', "_").to_uppercase())
         .collect();
-    format!("{PREFIX}{}", words.join(BETWEEN))
+    format!("{PREFIX}{}", words.join(BETWEEN)).into()
 }
 
 /// Sets what the variables say. Whether there are such keys is seen when the tree is read.

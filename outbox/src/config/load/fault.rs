@@ -94,27 +94,29 @@ impl Fault {
     pub(super) fn into_error(self, source: &Source) -> ConfigError {
         let spot = self.spot.unwrap_or(Spot::Nowhere);
         let place = source.place(&spot);
-        let key = shown(&self.path.join("."));
-        let found = self.found.unwrap_or_else(|| "wrong".to_owned());
+        let key = dotted(&self.path);
+        let found = self.found.unwrap_or_else(|| "is wrong".to_owned());
         match self.problem {
             Problem::UnknownKey { key: name, known } => {
                 if let Some(instead) = reference_keys::instead(&self.path, &name) {
                     let path: Vec<String> = self.path.into_iter().chain([name]).collect();
-                    let key = shown(&path.join("."));
+                    let key = dotted(&path);
                     return ConfigError::NoCounterpart {
                         place,
                         key,
                         instead,
                     };
                 }
-                let nearest = nearest(&name, known.iter().copied()).map(|nearest| match spot {
-                    Spot::Variable(_) => env::variable(&self.path, nearest),
-                    _ => nearest.to_owned(),
-                });
+                let nearest = match &spot {
+                    Spot::Variable(_) => env::nearest_variable(&self.path, &name, known),
+                    Spot::Nowhere | Spot::Byte(_) | Spot::Mark { .. } => {
+                        nearest(&name, known.iter().copied()).map(Box::from)
+                    }
+                };
                 ConfigError::UnknownKey {
                     place,
                     key: shown(&name),
-                    section: (!self.path.is_empty()).then_some(key),
+                    section: (!self.path.is_empty()).then_some(key.into()),
                     nearest,
                     known,
                 }
@@ -122,7 +124,7 @@ impl Fault {
             Problem::UnknownValue { value, known } => ConfigError::UnknownValue {
                 place,
                 key,
-                nearest: nearest(&value, known.iter().copied()).map(str::to_owned),
+                nearest: nearest(&value, known.iter().copied()).map(Box::from),
                 value: shown(&value),
                 known,
             },
@@ -133,18 +135,18 @@ impl Fault {
             Problem::Expected(_) | Problem::Value(_) | Problem::Impossible(_)
                 if self.path.is_empty() =>
             {
-                let problem = format!("the whole is {found}, but has to be a section of keys");
+                let problem = format!("the whole {found}, but has to be a section of keys");
                 ConfigError::Refused { place, problem }
             }
             Problem::Expected(expected) => ConfigError::Invalid {
                 place,
                 key,
-                problem: format!("is {found}, but has to be {expected}"),
+                problem: format!("{found}, but has to be {expected}"),
             },
             Problem::Value(problem) => ConfigError::Invalid {
                 place,
                 key,
-                problem: format!("is {found}, which {problem}"),
+                problem: format!("{found}, which {problem}"),
             },
             Problem::Impossible(problem) => ConfigError::Invalid {
                 place,
@@ -154,6 +156,11 @@ impl Fault {
             Problem::Refused(problem) => ConfigError::Refused { place, problem },
         }
     }
+}
+
+/// `retry.include-exceptions[0]`.
+fn dotted(path: &[String]) -> String {
+    shown(&path.join(".").replace(".[", "["))
 }
 
 impl de::Error for Fault {

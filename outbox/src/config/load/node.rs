@@ -73,12 +73,12 @@ impl Node {
         node.spot.clone()
     }
 
-    /// What it is, for a reader.
+    /// What it is, as a piece of a sentence.
     pub(super) fn describe(&self) -> String {
         match &self.value {
             Value::Scalar(scalar) => scalar.describe(),
-            Value::List(_) => "a list".to_owned(),
-            Value::Section(_) => "a section".to_owned(),
+            Value::List(_) => "is a list".to_owned(),
+            Value::Section(_) => "is a section".to_owned(),
         }
     }
 }

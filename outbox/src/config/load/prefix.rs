@@ -2,7 +2,7 @@
 
 use super::{
     fault::{Fault, Problem},
-    node::{Node, Value},
+    node::{Node, Spot, Value},
 };
 use crate::config::KEYS;
 
@@ -14,7 +14,13 @@ pub(super) fn strip(mut root: Node) -> Result<Node, Fault> {
     let plain = root.entry(OURS).map(|entry| entry.spot.clone());
     let vendor = root.entry(VENDOR).and_then(|entry| entry.node.entry(OURS));
     match (plain, vendor) {
-        (None, None) => Ok(root),
+        (None, None) => match root.entry(VENDOR) {
+            Some(entry) => Err(refuse(
+                entry.spot.clone(),
+                format!("`{VENDOR}` has no section `{OURS}`, where the keys belong"),
+            )),
+            None => Ok(root),
+        },
         (Some(_), Some(second)) => Err(refuse(
             second.spot.clone(),
             format!("`{OURS}` and `{VENDOR}.{OURS}` are both there; keep one of them"),
@@ -59,6 +65,6 @@ fn take(section: &mut Node, key: &str) -> Node {
     found.unwrap_or_else(|| Node::empty_section(section.spot.clone()))
 }
 
-fn refuse(spot: super::node::Spot, problem: String) -> Fault {
+fn refuse(spot: Spot, problem: String) -> Fault {
     Fault::at(spot, Problem::Refused(problem))
 }

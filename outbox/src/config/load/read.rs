@@ -35,7 +35,11 @@ impl<'de> Reader<'de> {
     fn section<V: Visitor<'de>>(self, visitor: V) -> Read<V::Value> {
         match self.0.entries() {
             Some(entries) => visitor.visit_map(Keys::of(entries)),
-            None => self.any(visitor),
+            // A derived visitor would take a list for its fields in order.
+            None => Err(Fault::invalid_type(
+                Unexpected::Other("no section"),
+                &visitor,
+            )),
         }
     }
 
@@ -222,9 +226,10 @@ impl<'de> SeqAccess<'de> for Items<'de> {
         let Some(node) = self.0.next() else {
             return Ok(None);
         };
+        let index = self.1;
         self.1 += 1;
         let item = seed.deserialize(Reader(node));
         item.map(Some)
-            .map_err(|fault| fault.about(node).within(&format!("item {}", self.1)))
+            .map_err(|fault| fault.about(node).within(&format!("[{index}]")))
     }
 }

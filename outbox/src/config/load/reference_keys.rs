@@ -3,7 +3,7 @@
 use crate::config::nearest::kebab;
 
 /// Section, key, what to do instead.
-const KEYS: [(&str, &str, &str); 17] = [
+const KEYS: [(&str, &str, &str); 16] = [
     (
         "retry",
         "backoff",
@@ -17,22 +17,26 @@ const KEYS: [(&str, &str, &str); 17] = [
     (
         "retry",
         "initial-delay",
-        "write it in `retry.exponential` or `retry.linear`, or `retry.fixed.delay`",
+        "write it in the section `exponential` or `linear`, or as `delay` in `fixed`",
     ),
     (
         "retry",
         "max-delay",
-        "write it in `retry.exponential` or `retry.linear`",
+        "write it in the section `exponential` or `linear`",
     ),
-    ("retry", "increment", "write it in `retry.linear`"),
-    ("retry", "delay", "write it in `retry.fixed`"),
-    ("retry", "multiplier", "write it in `retry.exponential`"),
+    ("retry", "increment", "write it in the section `linear`"),
+    ("retry", "delay", "write it in the section `fixed`"),
+    (
+        "retry",
+        "multiplier",
+        "write it in the section `exponential`",
+    ),
     (
         "retry",
         "backoff-multiplier",
-        "write `retry.exponential.multiplier`",
+        "write it as `multiplier` in the section `exponential`",
     ),
-    ("retry", "base-policy", "write it in `retry.jittered`"),
+    ("retry", "base-policy", "write it in the section `jittered`"),
     (
         "retry",
         "max-attempts",
@@ -59,12 +63,7 @@ const KEYS: [(&str, &str, &str); 17] = [
         "payload-validator",
         "write `#[outbox_event(validate = ..)]` at the event",
     ),
-    ("", "max-retries", "write it in `retry`"),
-    (
-        "",
-        "namastack",
-        "write `namastack.outbox`, with the keys in it",
-    ),
+    ("", "max-retries", "write it in the section `retry`"),
 ];
 
 /// What to do about a key that is unknown in this section, if it is one of those.

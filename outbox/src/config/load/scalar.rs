@@ -38,12 +38,15 @@ impl Scalar {
         matches!(self.kind, Kind::Null)
     }
 
-    /// The text for a message: quoted, on one line, not too long; `nothing` for no value.
+    /// What it is, as a piece of a sentence.
     pub(super) fn describe(&self) -> String {
         if self.is_null() || self.text.is_empty() {
-            return "nothing".to_owned();
+            return "has no value".to_owned();
         }
-        format!("`{}`", shown(&self.text))
+        // Quotes are easily overlooked where they matter.
+        let quoted = self.kind == Kind::Text && plain(&self.text) != Kind::Text;
+        let kind = if quoted { "the text " } else { "" };
+        format!("is {kind}`{}`", shown(&self.text))
     }
 }
 
@@ -145,11 +148,18 @@ mod tests {
     }
 
     #[test]
+    fn a_message_says_when_quotes_make_the_difference() {
+        assert_eq!(Scalar::plain("5".to_owned()).describe(), "is `5`");
+        assert_eq!(Scalar::text("5".to_owned()).describe(), "is the text `5`");
+        assert_eq!(Scalar::plain(String::new()).describe(), "has no value");
+    }
+
+    #[test]
     fn a_message_shows_one_short_line() {
-        assert_eq!(Scalar::text("a\nb".to_owned()).describe(), r"`a\nb`");
+        assert_eq!(Scalar::text("a\nb".to_owned()).describe(), r"is `a\nb`");
         assert_eq!(
             Scalar::text("é".repeat(1_000)).describe().chars().count(),
-            SHOWN + 3
+            SHOWN + 6
         );
     }
 }

@@ -86,8 +86,7 @@ impl Source {
 
     /// Both counted from 1.
     pub(super) fn place_at(&self, line: usize, column: usize) -> Place {
-        let name = self.name.clone();
-        Place::File { name, line, column }
+        in_file(&self.name, line, column)
     }
 
     pub(super) fn place_of_byte(&self, offset: usize) -> Place {
@@ -102,9 +101,15 @@ fn place_after(name: &str, text: &str) -> Place {
         Some((lines, last)) => (lines.matches('\n').count() + 1, last),
         None => (0, text),
     };
+    in_file(name, lines + 1, last.chars().count() + 1)
+}
+
+fn in_file(name: &str, line: usize, column: usize) -> Place {
+    // No text that is read has so many of either.
+    let count = |number| u32::try_from(number).unwrap_or(u32::MAX);
     Place::File {
         name: name.to_owned(),
-        line: lines + 1,
-        column: last.chars().count() + 1,
+        line: count(line),
+        column: count(column),
     }
 }

@@ -19,7 +19,7 @@ pub(super) fn parse(source: &Source) -> Result<Node, ConfigError> {
         Stopped::Syntax(error) => ConfigError::Syntax {
             place: source.place_at(error.marker().line(), error.marker().col() + 1),
             format: "YAML",
-            source: error.info().to_owned().into(),
+            source: in_words(error.info()).into(),
         },
     })
 }
@@ -141,16 +141,24 @@ fn plain_data(anchor: usize, tag: Option<&Tag>, spot: &Spot) -> Result<(), Stopp
         );
     }
     match tag {
-        Some(tag) => {
-            let problem = format!("tags are not read; remove `{tag}`");
-            Err(Fault::at(spot.clone(), Problem::Refused(problem)).into())
-        }
+        Some(_) => refuse(
+            spot.clone(),
+            "tags (`!name`) are not read; write the value without",
+        ),
         None => Ok(()),
     }
 }
 
 fn refuse<T>(spot: Spot, problem: &str) -> Result<T, Stopped> {
     Err(Fault::at(spot, Problem::Refused(problem.to_owned())).into())
+}
+
+/// What the parser says, with a way out for the mistake that cannot be seen.
+fn in_words(info: &str) -> String {
+    if info.contains("tabs") {
+        return "a tab where only spaces may stand; indent with spaces".to_owned();
+    }
+    info.to_owned()
 }
 
 /// The parser counts columns from 0.

@@ -1,0 +1,45 @@
+//! Configuration files, the environment, and the schedules that come out of them.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "every function here is part of a test"
+)]
+
+mod builder;
+mod layers;
+mod reference;
+mod wrong;
+
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use outbox::{Config, ConfigError, Retry, RetryPolicy};
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("fixtures/config")
+        .join(name)
+}
+
+/// Without the environment of whoever runs the tests.
+fn load(path: &Path) -> Result<Config, ConfigError> {
+    Config::loader().file(path).environment([]).load()
+}
+
+/// The delay before each retry that the policy allows.
+fn schedule(retry: &Retry) -> Vec<Duration> {
+    (1..=retry.max_retries())
+        .map(|failure_count| retry.next_delay(failure_count))
+        .collect()
+}
+
+fn secs<const N: usize>(secs: [u64; N]) -> Vec<Duration> {
+    secs.map(Duration::from_secs).to_vec()
+}
+
+fn millis<const N: usize>(millis: [u64; N]) -> Vec<Duration> {
+    millis.map(Duration::from_millis).to_vec()
+}

@@ -1,0 +1,140 @@
+//! Every wrong file gives one message, which says where, what and what instead.
+
+use std::{collections::BTreeSet, fs};
+
+use outbox::{Config, ConfigError, Format, Place, Retry};
+
+use crate::{fixture, load};
+
+/// File, and the message after its name.
+#[rustfmt::skip]
+const WRONG: &[(&str, &str)] = &[
+    ("alias.yaml", ":2:10: anchors (`&name`) are not read; write the value out where it is used"),
+    ("bad_duration.yaml", r#":1:16: `poll-interval` is `5 parsecs`, which is not a duration such as "5s" or "1m 30s": unknown time unit "parsecs", supported units: ns, us/µs, ms, sec, min, hours, days, weeks, months, years (and few variations)"#),
+    ("beside_prefix.toml", ":2:1: `poll-interval` stands beside `namastack.outbox` and would not be read; move it in there"),
+    ("beside_prefix.yaml", ":4:1: `processing` stands beside `outbox` and would not be read; move it in there"),
+    ("blank.toml", ": the file is empty; remove it, or write what differs from the defaults"),
+    ("camel_case_key.yaml", ":3:5: unknown key `maxRetries` in `retry`; did you mean `max-retries`?"),
+    ("complex_key.yaml", ":1:3: a key is a word, not a list or a section"),
+    ("config.ini", ": the name must end in `.toml`, `.yaml` or `.yml`, which says how to read it"),
+    ("deep.toml", ":1:41: sections and lists lie too deep in each other; no key is that deep"),
+    ("deep.yaml", ":1:39: sections and lists lie too deep in each other; no key is that deep"),
+    ("deeper_than_needed.yaml", ":33:65: sections and lists lie too deep in each other; no key is that deep"),
+    ("duplicate_key.toml", ":3:1: not valid TOML: duplicate key"),
+    ("duplicate_key.yaml", ":4:3: `max-retries` stands here a second time; keep one"),
+    ("duration_without_unit.toml", r#":1:17: `poll-interval` is the text `5000`, which has no unit; write a number without quotes, or text such as "5s""#),
+    ("empty.yaml", ": the file is empty; remove it, or write what differs from the defaults"),
+    ("foreign_backoff.yaml", ":2:3: `retry.backoff` has no counterpart of that name here; write `policy: fixed` or `policy: exponential`"),
+    ("foreign_initial_delay.yaml", ":2:3: `retry.initialDelay` has no counterpart of that name here; write it in the section `exponential` or `linear`, or as `delay` in `fixed`"),
+    ("foreign_max_attempts.yaml", ":4:7: `retry.policies.payment.max-attempts` has no counterpart of that name here; write `max-retries`, which does not count the first try: one less"),
+    ("foreign_prisma.yaml", ":1:1: `prisma` has no counterpart of that name here; give the pool to `Outbox::builder` in code"),
+    ("fraction_delay.yaml", r#":3:12: `retry.fixed.delay` is `1.5`, but has to be a whole number of milliseconds, or text such as "5s""#),
+    ("fraction_max_retries.yaml", ":2:16: `retry.max-retries` is `2.5`, but has to be a whole number from 0 to 4294967295"),
+    ("huge_delay.toml", ":2:9: `retry.fixed.delay` is `9223372036854775807`, which is too long; 100 years is the most"),
+    ("huge_duration.yaml", r#":1:16: `poll-interval` is `99999999999999999999 years`, which is not a duration such as "5s" or "1m 30s": number is too large or cannot be represented without a lack of precision (values below 1ns are not supported)"#),
+    ("huge_max_retries.yaml", ":2:16: `retry.max-retries` is `99999999999999999999999999999999999999999999999999`, but has to be a whole number from 0 to 4294967295"),
+    ("jitter_above_one.yaml", ":2:11: `retry.jitter` is `1.5`, which is no share from 0.0 to 1.0; milliseconds are written without a fraction"),
+    ("jitter_below_zero.yaml", ":2:11: `retry.jitter` is `-100`, which is below zero; the least is 0"),
+    ("list_document.yaml", ":1:1: the whole is a list, but has to be a section of keys"),
+    ("list_for_section.yaml", ":2:3: `retry` is a list, but has to be a section"),
+    ("max_below_initial.yaml", ":4:16: `retry.exponential.max-delay` is 5s, but must not be below `initial-delay`, 10s"),
+    ("max_elapsed_zero.yaml", ":2:16: `retry.max-elapsed` must be longer than zero"),
+    ("multiplier_infinite.toml", ":2:14: `retry.exponential.multiplier` is inf, but must be a number greater than 1.0; for a constant delay write `policy: fixed`"),
+    ("multiplier_nan.yaml", ":3:17: `retry.exponential.multiplier` is NaN, but must be a number greater than 1.0; for a constant delay write `policy: fixed`"),
+    ("multiplier_one.yaml", ":3:17: `retry.exponential.multiplier` is 1.0, but must be a number greater than 1.0; for a constant delay write `policy: fixed`"),
+    ("named_policy_unknown_key.yaml", ":4:7: unknown key `pin-at-schedule` in `retry.policies.bank`; the keys there are `policy`, `max-retries`, `jitter`, `max-elapsed`, `fixed`, `linear`, `exponential`, `jittered`, `include-exceptions`, `exclude-exceptions`"),
+    ("named_policy_zero.yaml", ":6:24: `retry.policies.bank.linear.initial-delay` must be longer than zero"),
+    ("negative_delay.yaml", ":3:12: `retry.fixed.delay` is `-5`, which is below zero; the least is 0"),
+    ("negative_max_retries.yaml", ":2:16: `retry.max-retries` is `-1`, but has to be a whole number from 0 to 4294967295"),
+    ("no_value.yaml", ":2:14: `retry.max-retries` has no value, but has to be a whole number from 0 to 4294967295"),
+    ("not_utf8.toml", ":1:1: the file is not UTF-8 text; save it as UTF-8"),
+    ("not_utf8.yaml", ":2:8: the file is not UTF-8 text; save it as UTF-8"),
+    ("number_in_list.yaml", ":4:7: `retry.include-exceptions[1]` is `42`, but has to be text"),
+    ("prefix_without_outbox.yaml", ":1:1: `namastack` has no section `outbox`, where the keys belong"),
+    ("quoted_number.yaml", ":2:16: `retry.max-retries` is the text `5`, but has to be a whole number from 0 to 4294967295"),
+    ("refresh_above_lease.yaml", ":3:22: `locking.refresh-threshold` is 1m, but must be below the lease, 1m"),
+    ("scalar_document.yaml", ":1:1: the whole is `just some text`, but has to be a section of keys"),
+    ("second_document.yaml", ":3:1: a second document starts here; keep one `---` at most"),
+    ("section_for_list.yaml", ":3:5: `retry.include-exceptions` is a section, but has to be a list"),
+    ("snake_case_key.toml", ":2:1: unknown key `max_retries` in `retry`; did you mean `max-retries`?"),
+    ("tab_indentation.yaml", ":2:2: not valid YAML: a tab where only spaces may stand; indent with spaces"),
+    ("tag.yaml", ":2:16: tags (`!name`) are not read; write the value without"),
+    ("text_for_list.yaml", ":2:23: `retry.include-exceptions` is `std::io::Error`, but has to be a list"),
+    ("two_jitters.yaml", ":3:11: `retry.jitter` has no effect with `policy: jittered`, which has its own; write the base policy as `policy`, or remove this"),
+    ("two_leases.yaml", ":1:18: `stuck-threshold` says the same as `locking.extension-seconds`; keep one of them"),
+    ("two_prefixes.yaml", ":5:3: `outbox` and `namastack.outbox` are both there; keep one of them"),
+    ("unclosed.toml", ":1:7: not valid TOML: unclosed table, expected `]`"),
+    ("unclosed.yaml", ":2:1: not valid YAML: while parsing a flow mapping, did not find expected ',' or '}'"),
+    ("unknown_base_policy.yaml", ":4:18: `retry.jittered.base-policy` is `jittered`, but has to be one of `fixed`, `linear`, `exponential`"),
+    ("unknown_jitter.yaml", ":2:11: `retry.jitter` is `ful`, but has to be one of `none`, `full`, `equal`, `decorrelated`; did you mean `full`?"),
+    ("unknown_key.toml", ":5:1: unknown key `multiplyer` in `retry.exponential`; did you mean `multiplier`?"),
+    ("unknown_key.yaml", ":3:3: unknown key `max-retrys` in `retry`; did you mean `max-retries`?"),
+    ("unknown_policy.yaml", ":2:11: `retry.policy` is `exponental`, but has to be one of `fixed`, `linear`, `exponential`, `jittered`; did you mean `exponential`?"),
+    ("unknown_section.yaml", ":1:1: unknown key `server`; the keys there are `poll-interval`, `locking`, `stuck-threshold`, `schema-initialization`, `processing`, `retry`, `include-exceptions`, `exclude-exceptions`"),
+    ("wrong_type.yaml", ":2:26: `processing.stop-on-first-failure` is `maybe`, but has to be `true` or `false`"),
+    ("zero_delay.yaml", ":4:12: `retry.fixed.delay` must be longer than zero"),
+    ("zero_delay_not_in_use.toml", ":2:26: `retry.linear.increment` must be longer than zero"),
+    ("zero_poll_interval.yaml", ":1:16: `poll-interval` must be longer than zero"),
+];
+
+#[test]
+fn each_wrong_file_gives_its_message() {
+    for &(file, message) in WRONG {
+        let path = fixture(&format!("wrong/{file}"));
+        let error = load(&path).expect_err(file).to_string();
+        let error = error.strip_prefix(&path.display().to_string());
+        assert_eq!(error, Some(message), "{file}");
+    }
+}
+
+#[test]
+fn each_wrong_file_has_a_message() {
+    let listed: BTreeSet<String> = WRONG.iter().map(|&(file, _)| file.to_owned()).collect();
+    let there: BTreeSet<String> = fs::read_dir(fixture("wrong"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    assert_eq!(there, listed);
+}
+
+#[test]
+fn an_error_keeps_its_place_and_its_cause() {
+    let error = load(&fixture("wrong/unknown_key.yaml")).unwrap_err();
+    let Some(&Place::File { line, column, .. }) = error.place() else {
+        panic!("{error:?}");
+    };
+    assert_eq!((line, column), (3, 3));
+
+    let missing = load(&fixture("wrong/there-is-none.yaml")).unwrap_err();
+    let cause = std::error::Error::source(&missing).unwrap();
+    assert!(cause.is::<std::io::Error>() && missing.place().is_none());
+    assert!(
+        missing
+            .to_string()
+            .contains("there-is-none.yaml: cannot be read: "),
+        "{missing}"
+    );
+}
+
+#[test]
+fn a_file_that_is_far_too_long_is_not_parsed() {
+    let text = "# x\n".repeat(300_000);
+    let error = Config::loader()
+        .text(Format::Yaml, "long.yaml", text)
+        .environment([])
+        .load()
+        .unwrap_err();
+    assert!(matches!(error, ConfigError::TooLarge { .. }), "{error}");
+}
+
+/// Which names there are is not known while a file is read: the user's own come from the code.
+#[test]
+fn an_unknown_error_type_is_reported_when_the_policy_is_built() {
+    let config = load(&fixture("unknown_error_type.yaml")).unwrap();
+    let error = Retry::from_config(&config.retry).build().unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "no error type is registered under the name `std::io::Eror`, the nearest is `std::io::Error`; \
+         register your own with `#[outbox::error_name(\"std::io::Eror\")]` or `.error_name::<E>(\"std::io::Eror\")`"
+    );
+}
