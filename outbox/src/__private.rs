@@ -43,7 +43,7 @@ macro_rules! __submit {
 macro_rules! __submit_error_name {
     ($error:ty, $name:literal) => {
         $crate::__private::inventory::submit! {
-            $crate::__private::NamedErrorType { name: $name, is: |error| error.is::<$error>() }
+            $crate::__private::NamedErrorType::new::<$error>($name)
         }
     };
 }

@@ -1,27 +1,78 @@
-//! The valid word most like a wrong one, for error messages.
+//! What somebody probably meant.
 
-/// The candidate most like `word`, if any is like it at all.
-pub(crate) fn nearest<'c>(
-    word: &str,
-    candidates: impl IntoIterator<Item = &'c str>,
-) -> Option<&'c str> {
-    candidates
+/// Longer than any name that is looked up here; beyond it, comparing is a waste of memory.
+const LONGEST: usize = 100;
+
+/// The known name most like `name`, if one is like it at all. Another way of writing the same
+/// words (`maxRetries`, `max_retries`) or the end of a path (`io::Error`) is the same.
+pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let count = name.chars().count();
+    if count > LONGEST {
+        return None;
+    }
+    let (name, path) = (kebab(name), format!("::{name}"));
+    known
         .into_iter()
-        .map(|candidate| (strsim::jaro_winkler(word, candidate), candidate))
-        .filter(|(likeness, _)| *likeness > 0.75)
-        .max_by(|(a, _), (b, _)| a.total_cmp(b))
+        .filter_map(|candidate| {
+            let distance = if candidate.ends_with(&path) {
+                0
+            } else {
+                strsim::osa_distance(&name, &kebab(candidate))
+            };
+            (distance <= (count / 3).max(1)).then_some((distance, candidate))
+        })
+        .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
+}
+
+/// `maxRetries`, `max_retries` and `MAX_RETRIES` as `max-retries`.
+pub(crate) fn kebab(name: &str) -> String {
+    let mut words = String::with_capacity(name.len());
+    let mut inside_word = false;
+    for c in name.chars() {
+        if c.is_uppercase() && inside_word {
+            words.push('-');
+        }
+        inside_word = c.is_lowercase() || c.is_numeric();
+        if c == '_' {
+            words.push('-');
+        } else {
+            words.extend(c.to_lowercase());
+        }
+    }
+    words
+}
+
+/// `` `a`, `b`, `c` ``.
+pub(crate) fn list(names: &[&str]) -> String {
+    let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    quoted.join(", ")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::nearest;
+    use super::*;
+
+    const KEYS: [&str; 4] = ["max-retries", "max-elapsed", "policy", "std::io::Error"];
 
     #[test]
-    fn a_misspelt_word_is_recognised_and_a_strange_one_is_not() {
-        let words = ["max-retries", "max-delay", "jitter"];
-        assert_eq!(nearest("max-retrys", words), Some("max-retries"));
-        assert_eq!(nearest("jiter", words), Some("jitter"));
-        assert_eq!(nearest("colour", words), None);
+    fn a_slip_and_another_case_are_recognised() {
+        for written in [
+            "max-retrys",
+            "maxRetries",
+            "max_retries",
+            "MAX_RETRIES",
+            "max-retires",
+        ] {
+            assert_eq!(nearest(written, KEYS), Some("max-retries"), "{written}");
+        }
+        assert_eq!(nearest("io::Error", KEYS), Some("std::io::Error"));
+    }
+
+    #[test]
+    fn something_else_is_nothing() {
+        for written in ["", "server", "java.io.IOException", &"p".repeat(1_000_000)] {
+            assert_eq!(nearest(written, KEYS), None);
+        }
     }
 }

@@ -2,8 +2,9 @@
 
 use std::{io, path::PathBuf, str::Utf8Error};
 
-use super::{nearest::list, place::Place};
+use super::place::Place;
 use crate::BoxError;
+use crate::nearest::list;
 
 /// A configuration that cannot be used.
 ///

@@ -2,8 +2,10 @@
 
 use std::{borrow::Cow, collections::BTreeMap, error::Error, sync::LazyLock};
 
-use super::nearest::nearest;
-use crate::retry::{UnknownErrorName, filter::ErrorType};
+use crate::{
+    nearest::nearest,
+    retry::{UnknownErrorName, filter::ErrorType},
+};
 
 /// Names that `include-exceptions` and `exclude-exceptions` may use.
 #[derive(Clone, Default)]
@@ -29,14 +31,21 @@ impl ErrorNames {
         &BUILT_IN
     }
 
+    /// The common names, and those of every `#[error_name]` that is linked.
+    pub(crate) fn linked() -> Result<Self, DuplicateErrorName> {
+        #[cfg_attr(
+            not(feature = "inventory"),
+            expect(unused_mut, reason = "nothing registers itself")
+        )]
+        let mut names = Self::built_in().clone();
+        #[cfg(feature = "inventory")]
+        for (name, ty) in crate::registry::linked_error_types() {
+            names.insert(name, ty)?;
+        }
+        Ok(names)
+    }
+
     /// Adds a name. The same name for the same type again changes nothing.
-    #[cfg_attr(
-        not(test),
-        expect(
-            dead_code,
-            reason = "for the user's own names, which the registry collects"
-        )
-    )]
     pub(crate) fn insert(
         &mut self,
         name: impl Into<Cow<'static, str>>,

@@ -12,7 +12,6 @@ mod jitter;
 #[cfg(feature = "config")]
 mod load;
 mod locking;
-mod nearest;
 mod place;
 mod policy;
 mod retry;

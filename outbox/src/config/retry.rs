@@ -41,8 +41,8 @@ impl Retry {
     /// A builder that starts from the configured default policy, to be refined in code. Without
     /// any configuration: exponential from 1 s, doubling up to 60 s, 3 retries.
     ///
-    /// It knows the names of common error types; one that it does not know is reported by
-    /// [`build`](RetryBuilder::build).
+    /// It knows the names of common error types and of every `#[error_name]` that is linked; one
+    /// that it does not know is reported by [`build`](RetryBuilder::build).
     ///
     /// ```
     /// use std::time::Duration;
@@ -57,7 +57,12 @@ impl Retry {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn from_config(config: &RetryConfig) -> RetryBuilder {
-        config.builder_with(ErrorNames::built_in())
+        match ErrorNames::linked() {
+            Ok(names) => config.builder_with(&names),
+            Err(duplicate) => config
+                .builder_with(ErrorNames::built_in())
+                .mistaken(duplicate.into()),
+        }
     }
 }
 

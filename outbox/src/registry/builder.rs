@@ -1,7 +1,9 @@
 //! From registrations, state and policies to a [`Registry`], or everything that is wrong.
 
 use std::{
+    borrow::Cow,
     collections::{BTreeMap, HashMap},
+    error::Error,
     fmt,
     sync::Arc,
 };
@@ -11,8 +13,9 @@ use super::{
     RegistryError,
 };
 use crate::{
-    Candidates, IntoPolicy, PolicyError, Requirements, Retry, RetryPolicy, handler::States,
-    nearest::nearest, resolve,
+    Candidates, Config, IntoPolicy, PolicyError, Requirements, Retry, RetryConfig, RetryPolicy,
+    config::error_names::ErrorNames, handler::States, nearest::nearest, resolve,
+    retry::filter::ErrorType,
 };
 
 type Policy = Arc<dyn RetryPolicy>;
@@ -26,6 +29,8 @@ pub struct RegistryBuilder {
     states: States,
     global: Option<Result<Policy, PolicyError>>,
     named: BTreeMap<String, Result<Policy, PolicyError>>,
+    error_types: Vec<ErrorType>,
+    retry: RetryConfig,
     allow_empty: bool,
 }
 
@@ -86,6 +91,18 @@ impl RegistryBuilder {
         self
     }
 
+    /// Gives an error type the name by which the configuration includes or excludes it.
+    pub fn error_name<E: Error + 'static>(mut self, name: impl Into<Cow<'static, str>>) -> Self {
+        self.error_types.push(ErrorType::named::<E>(name));
+        self
+    }
+
+    /// The default policy and the named ones of a configuration.
+    pub fn config(mut self, config: &Config) -> Self {
+        self.retry = config.retry.clone();
+        self
+    }
+
     /// No handler at all is not an error: for a process that only publishes.
     pub fn allow_empty(mut self) -> Self {
         self.allow_empty = true;
@@ -106,7 +123,8 @@ impl RegistryBuilder {
         registrations.sort_by_key(|registration| (registration.id, registration.location));
         let by_id = index(&registrations, &mut problems);
 
-        let policies = Policies::check(self.global, self.named, &mut problems);
+        let names = error_names(self.error_types, &mut problems);
+        let policies = Policies::check(self.global, self.named, &self.retry, &names, &mut problems);
         let mut handlers = Vec::with_capacity(registrations.len());
         for registration in registrations {
             check_arguments(registration, &self.states, &mut problems);
@@ -188,6 +206,20 @@ fn check_arguments(registration: &Registration, states: &States, problems: &mut 
     }
 }
 
+/// Every name that an error type has.
+fn error_names(own: Vec<ErrorType>, problems: &mut Vec<Problem>) -> ErrorNames {
+    let mut names = ErrorNames::linked().unwrap_or_else(|duplicate| {
+        problems.push(duplicate.into());
+        ErrorNames::built_in().clone()
+    });
+    for ty in own {
+        if let Err(duplicate) = names.insert(ty.name.clone(), ty) {
+            problems.push(duplicate.into());
+        }
+    }
+    names
+}
+
 /// The policies that are not a handler's own.
 struct Policies {
     global: Option<Policy>,
@@ -199,9 +231,21 @@ struct Policies {
 impl Policies {
     fn check(
         global: Option<Result<Policy, PolicyError>>,
-        named: BTreeMap<String, Result<Policy, PolicyError>>,
+        mut named: BTreeMap<String, Result<Policy, PolicyError>>,
+        retry: &RetryConfig,
+        names: &ErrorNames,
         problems: &mut Vec<Problem>,
     ) -> Self {
+        for (name, policy) in &retry.policies {
+            named
+                .entry(name.clone())
+                .or_insert_with(|| policy.builder_with(names).into_policy());
+        }
+        let configured = retry
+            .default
+            .as_ref()
+            .map(|policy| policy.builder_with(names).into_policy());
+        let default = RetryConfig::default().builder_with(names).into_policy();
         let mut sound = |place: String, policy: Result<Policy, PolicyError>| {
             policy
                 .map_err(|source| problems.push(Problem::Policy { place, source }))
@@ -221,8 +265,14 @@ impl Policies {
                     (name, policy)
                 })
                 .collect(),
-            configured: None,
-            default: Arc::new(default_policy()),
+            configured: configured.and_then(|policy| {
+                sound(
+                    "the `retry` section of the configuration".to_owned(),
+                    policy,
+                )
+            }),
+            default: sound("the default policy".to_owned(), default)
+                .unwrap_or_else(|| Arc::new(Retry::default())),
         }
     }
 
@@ -287,11 +337,6 @@ impl Policies {
             },
         }
     }
-}
-
-/// What holds when nobody says anything, as documented for the configuration.
-fn default_policy() -> Retry {
-    Retry::default()
 }
 
 impl fmt::Debug for RegistryBuilder {

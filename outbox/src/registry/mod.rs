@@ -12,6 +12,8 @@ use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
 pub use builder::RegistryBuilder;
 pub use problem::{Problem, RegistryError};
+#[cfg(feature = "inventory")]
+pub(crate) use registration::linked_error_types;
 pub use registration::{
     AttributePolicy, EventMatch, FallbackFn, Instances, Invocation, Location, PermanentFailure,
     Registered, Registration, TraitPolicy, TypedEvent,

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::Location;
-use crate::{NoHandler, PolicyError};
+use crate::{DuplicateErrorName, NoHandler, PolicyError};
 
 /// Everything that keeps the registry from being built.
 ///
@@ -104,11 +104,8 @@ pub enum Problem {
         source: PolicyError,
     },
     /// An error type was given a name that another one has already.
-    #[error("the error name `{name}` stands for two types: choose another for one of them")]
-    DuplicateErrorName {
-        /// The name.
-        name: String,
-    },
+    #[error(transparent)]
+    DuplicateErrorName(#[from] DuplicateErrorName),
     /// An event that has to be handled is not.
     #[error(transparent)]
     NoHandler(#[from] NoHandler),

@@ -5,6 +5,8 @@ use std::{fmt, pin::Pin, sync::Arc, time::Duration};
 
 use serde::Serialize;
 
+#[cfg(feature = "inventory")]
+use crate::retry::filter::ErrorType;
 use crate::{
     Context, Outcome, PolicyError, Requirements, RetryPolicy, event::NamePattern, handler::States,
 };
@@ -163,12 +165,26 @@ inventory::collect!(Submission);
 
 /// An error type that registered its name by being linked.
 #[cfg(feature = "inventory")]
-#[derive(Debug)]
+#[expect(
+    missing_debug_implementations,
+    reason = "only generated code makes one"
+)]
 pub struct NamedErrorType {
     /// The name in a configuration.
     pub name: &'static str,
-    /// Whether an error is of that type.
-    pub is: fn(&(dyn std::error::Error + 'static)) -> bool,
+    pub(crate) ty: fn() -> ErrorType,
+}
+
+#[cfg(feature = "inventory")]
+impl NamedErrorType {
+    /// The type `E` under this name.
+    #[must_use]
+    pub const fn new<E: std::error::Error + 'static>(name: &'static str) -> Self {
+        Self {
+            name,
+            ty: ErrorType::of::<E>,
+        }
+    }
 }
 
 #[cfg(feature = "inventory")]
@@ -180,4 +196,12 @@ pub(super) fn linked() -> impl Iterator<Item = &'static Registration> {
     inventory::iter::<Submission>
         .into_iter()
         .flat_map(|submission| submission.0)
+}
+
+/// Every error type that is linked into this program with a name of its own.
+#[cfg(feature = "inventory")]
+pub(crate) fn linked_error_types() -> impl Iterator<Item = (&'static str, ErrorType)> {
+    inventory::iter::<NamedErrorType>
+        .into_iter()
+        .map(|named| (named.name, (named.ty)()))
 }

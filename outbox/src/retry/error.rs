@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::DuplicateErrorName;
+
 /// A retry policy that cannot be built.
 ///
 /// ```
@@ -34,8 +36,11 @@ pub enum PolicyError {
     #[error("a proportional jitter is a share from 0.0 to 1.0, not {0}")]
     JitterShare(f64),
     /// A name in `include-exceptions` or `exclude-exceptions` that stands for no error type.
-    #[error("{0}")]
-    UnknownErrorName(UnknownErrorName),
+    #[error(transparent)]
+    UnknownErrorName(#[from] UnknownErrorName),
+    /// Two error types were given the same name.
+    #[error(transparent)]
+    DuplicateErrorName(#[from] DuplicateErrorName),
 }
 
 /// An error-type name that nobody registered.

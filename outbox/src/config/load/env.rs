@@ -7,8 +7,8 @@ use super::{
     node::{Entry, Node, Spot, Value},
     scalar::{Kind, Scalar},
 };
-use crate::config::{
-    ConfigError, Place,
+use crate::{
+    config::{ConfigError, Place},
     nearest::{kebab, nearest},
 };
 
