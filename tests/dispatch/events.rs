@@ -34,13 +34,13 @@ const ORDER: OrderCreated = OrderCreated {
 
 type Seen = Arc<Mutex<Vec<String>>>;
 
-fn note(seen: &Seen, what: impl ToString) {
+fn note(seen: &Seen, what: &dyn ToString) {
     seen.lock().unwrap().push(what.to_string());
 }
 
 #[outbox_handler(id = "typed")]
 async fn typed(event: OrderCreated, State(seen): State<Seen>) {
-    note(&seen, event.total_cents);
+    note(&seen, &event.total_cents);
 }
 
 #[outbox_handler(id = "any", events = "order.*")]
@@ -49,14 +49,14 @@ async fn any(event: AnyEvent, State(seen): State<Seen>) -> Result<(), HandlerErr
     let order: OrderCreated = event.parse()?;
     note(
         &seen,
-        format!("{} v{} {}", event.name(), event.version(), order.order_id),
+        &format!("{} v{} {}", event.name(), event.version(), order.order_id),
     );
     Ok(())
 }
 
 #[outbox_handler(id = "large", when = is_large)]
 async fn large(event: OrderCreated, State(seen): State<Seen>) {
-    note(&seen, event.order_id);
+    note(&seen, &event.order_id);
 }
 
 fn is_large(event: &OrderCreated, meta: &Metadata) -> bool {
