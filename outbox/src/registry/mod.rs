@@ -1,9 +1,10 @@
 //! Which handlers there are, and which of them want an event.
 //!
 //! [`registration`] is what the attribute leaves behind, [`builder`] turns it into a [`Registry`]
-//! or one [`RegistryError`], [`report`] says what came out.
+//! or one [`RegistryError`], [`policies`] gives each handler its policy, [`report`] says what came out.
 
 mod builder;
+mod policies;
 mod problem;
 mod registration;
 mod report;

@@ -6,9 +6,10 @@ use humantime::format_duration as words;
 
 use super::{
     Jitter, PolicyError, Random, RetryPolicy, ThreadRandom,
-    backoff::{self, Backoff},
+    backoff::Backoff,
     filter::{ErrorType, Filter},
     jitter::Delays,
+    shape::Shape,
 };
 use crate::HandlerError;
 
@@ -99,24 +100,6 @@ pub struct RetryBuilder {
     random: Option<Arc<dyn Random>>,
     /// The first thing found wrong before `build`, which reports it.
     mistake: Option<PolicyError>,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Shape {
-    Fixed {
-        delay: Duration,
-    },
-    Linear {
-        initial: Duration,
-        increment: Duration,
-        max: Duration,
-    },
-    Exponential {
-        initial: Duration,
-        multiplier: f64,
-        max: Duration,
-    },
-    Custom,
 }
 
 impl RetryBuilder {
@@ -231,71 +214,9 @@ impl RetryBuilder {
     }
 
     fn base(&self, failure_count: u32) -> Duration {
-        match self.shape {
-            Shape::Fixed { delay } => delay,
-            Shape::Linear {
-                initial,
-                increment,
-                max,
-            } => backoff::linear(initial, increment, max, failure_count),
-            Shape::Exponential {
-                initial,
-                multiplier,
-                max,
-            } => backoff::exponential(initial, multiplier, max, failure_count),
-            // `Custom` is set together with `custom`; without it there is nothing to wait for.
-            Shape::Custom => self
-                .custom
-                .as_ref()
-                .map_or(Duration::ZERO, |custom| custom.delay(failure_count)),
-        }
-    }
-}
-
-impl Shape {
-    fn check(self) -> Result<(), PolicyError> {
-        let positive = |what, duration: Duration| {
-            if duration.is_zero() {
-                return Err(PolicyError::ZeroDuration(what));
-            }
-            Ok(())
-        };
-        let capped = |initial, max| {
-            positive("the initial delay", initial)?;
-            positive("the longest delay", max)?;
-            if max < initial {
-                return Err(PolicyError::MaxBelowInitial { initial, max });
-            }
-            Ok(())
-        };
-        match self {
-            Self::Fixed { delay } => positive("the fixed delay", delay),
-            Self::Linear {
-                initial,
-                increment,
-                max,
-            } => {
-                positive("the increment", increment)?;
-                capped(initial, max)
-            }
-            Self::Exponential {
-                initial,
-                multiplier,
-                max,
-            } => {
-                if !multiplier.is_finite() || multiplier <= 1.0 {
-                    return Err(PolicyError::Multiplier(multiplier));
-                }
-                capped(initial, max)
-            }
-            Self::Custom => Ok(()),
-        }
-    }
-
-    const fn max(self) -> Duration {
-        match self {
-            Self::Linear { max, .. } | Self::Exponential { max, .. } => max,
-            Self::Fixed { .. } | Self::Custom => Duration::MAX,
+        match (self.shape, &self.custom) {
+            (Shape::Custom, Some(custom)) => custom.delay(failure_count),
+            (shape, _) => shape.delay(failure_count),
         }
     }
 }
@@ -329,36 +250,6 @@ impl RetryPolicy for Retry {
 
     fn describe(&self) -> String {
         self.to_string()
-    }
-}
-
-impl fmt::Display for Shape {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::Fixed { delay } => write!(f, "fixed {}", words(delay)),
-            Self::Linear {
-                initial,
-                increment,
-                max,
-            } => write!(
-                f,
-                "linear {} +{} up to {}",
-                words(initial),
-                words(increment),
-                words(max)
-            ),
-            Self::Exponential {
-                initial,
-                multiplier,
-                max,
-            } => write!(
-                f,
-                "exponential {} ×{multiplier} up to {}",
-                words(initial),
-                words(max)
-            ),
-            Self::Custom => f.write_str("custom back-off"),
-        }
     }
 }
 

@@ -7,15 +7,20 @@
 pub mod backoff;
 pub(crate) mod builder;
 pub(crate) mod decide;
+mod decision;
 mod error;
 pub(crate) mod filter;
 mod jitter;
+#[cfg(test)]
+mod laws;
 pub(crate) mod policy;
 mod random;
 pub(crate) mod resolve;
+mod shape;
 
 pub use builder::{Retry, RetryBuilder};
-pub use decide::{Completion, Decision, FailedBecause, NoHandler, decide};
+pub use decide::decide;
+pub use decision::{Completion, Decision, FailedBecause, NoHandler};
 pub use error::{PolicyError, UnknownErrorName};
 pub use jitter::Jitter;
 pub use policy::{IntoPolicy, RetryAware, RetryPolicy};
