@@ -5,6 +5,14 @@ use jiff::Timestamp;
 /// One try of one handler at one record, with what is known of the tries before it.
 ///
 /// Stored between tries; [`decide`](crate::decide) computes the next one.
+///
+/// ```
+/// use outbox::Attempt;
+///
+/// let attempt = Attempt::first();
+/// assert_eq!((attempt.number, attempt.failure_count), (1, 0));
+/// assert!(!attempt.is_retry());
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Attempt {

@@ -9,6 +9,15 @@ use std::{
 use jiff::{SignedDuration, Timestamp};
 
 /// Tells the time. Injected wherever time decides something, so that a test never waits.
+///
+/// ```
+/// use outbox::{Clock, SystemClock};
+///
+/// fn is_over(deadline: jiff::Timestamp, clock: &dyn Clock) -> bool {
+///     clock.now() > deadline
+/// }
+/// assert!(is_over(jiff::Timestamp::UNIX_EPOCH, &SystemClock));
+/// ```
 pub trait Clock: fmt::Debug + Send + Sync {
     /// The present moment.
     fn now(&self) -> Timestamp;

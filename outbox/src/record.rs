@@ -8,6 +8,21 @@ use uuid::Uuid;
 use crate::{BoxError, Clock, FailureKind, HandlerError, OutboxEvent};
 
 /// One published event as it is stored: a name, a payload, and what was said about it.
+///
+/// ```
+/// use outbox::{OutboxEvent, Record, SystemClock};
+///
+/// #[derive(serde::Serialize, serde::Deserialize, OutboxEvent)]
+/// #[outbox_event(name = "order.created", key = order_id)]
+/// struct OrderCreated {
+///     order_id: i64,
+/// }
+///
+/// let record = Record::of(&OrderCreated { order_id: 7 }, &SystemClock)?;
+/// assert_eq!((&*record.event, &*record.key), ("order.created", "7"));
+/// assert_eq!(record.payload, br#"{"order_id":7}"#);
+/// # Ok::<(), outbox::EventError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Record {

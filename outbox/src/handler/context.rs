@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{HandlerError, state::States};
 use crate::Metadata;
 
-/// What the arguments of one invocation are made from.
+/// What the arguments of one invocation are made from; see [`FromContext`](crate::FromContext).
 #[derive(Debug)]
 pub struct Context {
     pub(super) metadata: Metadata,

@@ -15,6 +15,14 @@ pub enum Outcome {
 }
 
 /// What a handler may return: `()`, or `Result<(), E>` for any error `E`.
+///
+/// ```
+/// use outbox::{IntoOutcome, Outcome};
+///
+/// assert!(matches!(().into_outcome(), Outcome::Handled));
+/// assert!(matches!(Err::<(), _>("no").into_outcome(), Outcome::Failed(_)));
+/// assert!(matches!(Err::<(), _>(anyhow::anyhow!("no")).into_outcome(), Outcome::Failed(_)));
+/// ```
 #[diagnostic::on_unimplemented(
     message = "an outbox handler cannot return `{Self}`",
     label = "expected `()` or `Result<(), E>`",

@@ -19,6 +19,18 @@ use crate::{
 
 /// Puts a [`Registry`] together. Nothing is checked before [`build`](Self::build), which then
 /// reports everything that is wrong in one error.
+///
+/// ```
+/// use std::time::Duration;
+/// use outbox::{Registry, Retry};
+///
+/// let registry = Registry::builder()
+///     .retry_policy(Retry::builder().max_retries(5))
+///     .named_policy("gentle", Retry::builder().fixed(Duration::from_secs(300)))
+///     .allow_empty() // a process that only publishes
+///     .build()?;
+/// # Ok::<(), outbox::RegistryError>(())
+/// ```
 #[derive(Default)]
 #[must_use = "a builder does nothing until `build`"]
 pub struct RegistryBuilder {

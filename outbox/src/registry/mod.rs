@@ -66,6 +66,9 @@ impl Registry {
 
     /// Starts with every handler that is linked into this program. A crate that is named nowhere
     /// in the source is not linked: `use my_handlers as _;` names it.
+    ///
+    /// Every handler of the *program*: tests of one binary share them, and so do all doc tests of
+    /// a crate. There, name handlers with [`builder`](Self::builder).
     #[cfg(feature = "inventory")]
     pub fn linked() -> RegistryBuilder {
         registration::linked().fold(Self::builder(), RegistryBuilder::register)

@@ -9,6 +9,21 @@ use crate::PolicySource;
 
 /// Every handler with its event, its policy and where that came from. `Display` is a table for
 /// people, `Serialize` for tools.
+///
+/// ```
+/// # use outbox::{outbox_handler, OutboxEvent, PolicySource, Registry};
+/// # #[derive(serde::Serialize, serde::Deserialize, OutboxEvent)]
+/// # #[outbox_event(name = "order.created")]
+/// # struct OrderCreated {}
+/// # #[outbox_handler(id = "report")]
+/// # async fn report(event: OrderCreated) {}
+/// let registry = Registry::builder().handler::<report>().build()?;
+/// let handlers = registry.handlers();
+/// assert_eq!(handlers.get("report").map(|handler| handler.source), Some(PolicySource::Default));
+/// println!("{handlers}");
+/// println!("{}", serde_json::to_string(&handlers)?);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Serialize)]
 #[serde(transparent)]
 pub struct Report {

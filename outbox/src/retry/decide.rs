@@ -14,6 +14,26 @@ use crate::{Attempt, FailureKind, HandlerError, Outcome, clock::later};
 /// - An unavailable other side is retried on the policy's delays, without limit and without
 ///   using up a retry.
 /// - Anything else asks the policy: is the error retried, is a retry left, is there time left.
+///
+/// ```
+/// use std::time::Duration;
+/// use outbox::{decide, Attempt, Clock, Decision, FailedBecause, Outcome, Retry, SystemClock};
+///
+/// let policy = Retry::builder().max_retries(1).fixed(Duration::from_secs(9)).build()?;
+/// let now = SystemClock.now();
+///
+/// let failed = || Outcome::Failed("the bank is closed".into());
+/// let Decision::RetryAt { delay, next, .. } = decide(failed(), &Attempt::first(), None, &policy, now) else {
+///     panic!("one retry is left");
+/// };
+/// assert_eq!((delay, next.number), (Duration::from_secs(9), 2));
+///
+/// let Decision::Failed { because, .. } = decide(failed(), &next, None, &policy, now) else {
+///     panic!("no retry is left");
+/// };
+/// assert_eq!(because, FailedBecause::RetriesExhausted);
+/// # Ok::<(), outbox::PolicyError>(())
+/// ```
 pub fn decide(
     outcome: Outcome,
     attempt: &Attempt,

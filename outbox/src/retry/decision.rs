@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use crate::{Attempt, HandlerError};
 
-/// What happens next to a record for one handler.
+/// What happens next to a record for one handler. See [`decide`](crate::decide).
 #[derive(Debug)]
 #[non_exhaustive]
 #[must_use = "a decision that is not carried out loses the outcome of the attempt"]

@@ -25,6 +25,16 @@ use super::{
 /// A [`RetryPolicy`](crate::RetryPolicy) knows the count of failures and nothing of the delay
 /// that was drawn last, so `Decorrelated` takes for `previous` the base of the failure before.
 /// [`backoff::decorrelated`](crate::backoff::decorrelated) is the form that remembers.
+///
+/// ```
+/// use std::time::Duration;
+/// use outbox::{Jitter, Retry, RetryPolicy};
+///
+/// let minute = Duration::from_secs(60);
+/// let retry = Retry::builder().fixed(minute).jitter(Jitter::Equal).build()?;
+/// assert!((minute / 2..=minute).contains(&retry.next_delay(1)));
+/// # Ok::<(), outbox::PolicyError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[non_exhaustive]
 pub enum Jitter {
