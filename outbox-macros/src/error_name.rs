@@ -24,7 +24,10 @@ fn register(arguments: TokenStream, item: TokenStream) -> syn::Result<TokenStrea
         syn::Error::new(error.span(), message)
     })?;
     if name.value().trim().is_empty() {
-        return Err(syn::Error::new_spanned(name, "the name must not be empty"));
+        return Err(syn::Error::new_spanned(
+            name,
+            "the name must not be empty: write one such as \"billing.declined\"",
+        ));
     }
     let (ident, generics) = header.parse2(item)?;
     if let Some(param) = generics.params.first() {
@@ -45,7 +48,9 @@ fn header(input: ParseStream<'_>) -> syn::Result<(Ident, Generics)> {
     Attribute::parse_outer(input)?;
     input.parse::<Visibility>()?;
     if !input.peek(Token![struct]) && !input.peek(Token![enum]) {
-        return Err(input.error("`#[error_name]` goes on a struct or an enum that is an error"));
+        return Err(
+            input.error("`#[error_name]` names an error type: put it on a struct or an enum")
+        );
     }
     input.parse::<proc_macro2::TokenTree>()?;
     let (ident, generics) = (input.parse()?, input.parse()?);
