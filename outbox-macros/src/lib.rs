@@ -14,6 +14,8 @@ mod handler;
 mod literals;
 mod paths;
 mod retryable;
+#[cfg(test)]
+mod tests;
 
 use proc_macro::TokenStream;
 
