@@ -3,7 +3,7 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{
-    Attribute, Generics, Ident, LitStr, Token, Visibility,
+    Attribute, Generics, Ident, LitStr, Path, Token, Visibility,
     parse::{ParseStream, Parser as _},
 };
 
@@ -19,7 +19,7 @@ pub(crate) fn error_name(arguments: TokenStream, item: &TokenStream) -> TokenStr
 }
 
 fn register(arguments: TokenStream, item: TokenStream) -> syn::Result<TokenStream> {
-    let name: LitStr = syn::parse2(arguments).map_err(|error| {
+    let (name, krate) = name_and_crate.parse2(arguments).map_err(|error| {
         let message = "write the name in quotes: `#[error_name(\"billing.declined\")]`";
         syn::Error::new(error.span(), message)
     })?;
@@ -35,12 +35,23 @@ fn register(arguments: TokenStream, item: TokenStream) -> syn::Result<TokenStrea
             "a generic error type is many types: name each with `.error_name::<E>(\"..\")` instead";
         return Err(syn::Error::new_spanned(param, message));
     }
-    let private = Paths::new(None).private;
+    let private = Paths::new(krate.as_ref()).private;
     Ok(quote! {
         const _: () = {
             #private::submit_error_name!(#ident, #name);
         };
     })
+}
+
+/// `"billing.declined"`, and `, crate = path` if the dependency was renamed.
+fn name_and_crate(input: ParseStream<'_>) -> syn::Result<(LitStr, Option<Path>)> {
+    let name = input.parse()?;
+    if input.parse::<Option<Token![,]>>()?.is_none() || input.is_empty() {
+        return Ok((name, None));
+    }
+    input.parse::<Token![crate]>()?;
+    input.parse::<Token![=]>()?;
+    Ok((name, Some(input.parse()?)))
 }
 
 /// The name and type parameters of a struct or enum, the rest unread.
