@@ -1,6 +1,7 @@
 //! The arguments of an attribute: `key`, `key = value` and `key(..)`, separated by commas.
 
 use proc_macro2::{Span, TokenStream};
+use quote::ToTokens as _;
 use syn::{
     Expr, Ident, Token,
     ext::IdentExt as _,
@@ -40,17 +41,25 @@ impl Argument {
             }
         }
     }
+
+    /// The value, where that is to blame, or else the key.
+    pub(crate) fn guilty(&self) -> TokenStream {
+        match &self.value {
+            Value::Is(value) => value.to_token_stream(),
+            Value::Absent | Value::List(_) => self.key.to_token_stream(),
+        }
+    }
 }
 
 /// Reads all arguments it can; what it cannot read is a mistake, and does not hide the others.
-pub(crate) fn parse(tokens: TokenStream, errors: &mut Errors) -> Vec<Argument> {
+pub(crate) fn parse(tokens: TokenStream, example: &str, errors: &mut Errors) -> Vec<Argument> {
     let parse_all = |input: ParseStream<'_>| {
         let mut arguments: Vec<Argument> = Vec::new();
         while !input.is_empty() {
-            match parse_one(input) {
+            match parse_one(input, example) {
                 Ok(argument) => {
                     if arguments.iter().any(|known| known.key == argument.key) {
-                        let message = format!("`{}` is given twice", argument.key);
+                        let message = format!("`{}` is given twice: remove one", argument.key);
                         errors.at(&argument.key, message);
                     } else {
                         arguments.push(argument);
@@ -62,7 +71,7 @@ pub(crate) fn parse(tokens: TokenStream, errors: &mut Errors) -> Vec<Argument> {
                 break;
             }
             if !input.peek(Token![,]) {
-                errors.add(input.error("expected a comma"));
+                errors.add(input.error("put a comma before this"));
                 skip_to_comma(input)?;
             }
             input.parse::<Option<Token![,]>>()?;
@@ -75,10 +84,10 @@ pub(crate) fn parse(tokens: TokenStream, errors: &mut Errors) -> Vec<Argument> {
     })
 }
 
-fn parse_one(input: ParseStream<'_>) -> syn::Result<Argument> {
+fn parse_one(input: ParseStream<'_>, example: &str) -> syn::Result<Argument> {
     let parsed = (|| {
         if !input.peek(Ident::peek_any) {
-            return Err(input.error("expected an argument such as `key = value`"));
+            return Err(input.error(format!("expected an argument such as `{example}`")));
         }
         let key = Ident::parse_any(input)?;
         let value = if input.peek(Token![=]) {
@@ -108,11 +117,17 @@ fn skip_to_comma(input: ParseStream<'_>) -> syn::Result<()> {
 
 /// The mistake of a key that does not exist, with the one most like it.
 pub(crate) fn unknown(key: &Ident, of: &str, known: &[&str], errors: &mut Errors) {
-    let hint = match nearest(&key.to_string(), known) {
-        Some(nearest) => format!("did you mean `{nearest}`?"),
-        None => format!("there are {}", list(known)),
-    };
+    let hint = hint(&key.to_string(), known);
     errors.at(key, format!("{of} has no argument `{key}`; {hint}"));
+}
+
+/// The known word most like this one, or else all of them.
+pub(crate) fn hint(word: &str, known: &[&str]) -> String {
+    match (nearest(word, known), known) {
+        (Some(nearest), _) => format!("did you mean `{nearest}`?"),
+        (None, [only]) => format!("there is only `{only}`"),
+        (None, _) => format!("there are {}", list(known)),
+    }
 }
 
 /// The known word most like this one, if any is like it at all.

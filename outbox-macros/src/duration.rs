@@ -8,6 +8,8 @@ use syn::{Expr, ExprLit, Lit};
 
 use crate::errors::Errors;
 
+const SUCH_AS: &str = "such as \"500ms\", \"30s\" or \"1h 30m\"";
+
 /// A duration longer than zero, or a mistake.
 pub(crate) fn read(what: &str, value: &Expr, errors: &mut Errors) -> Option<Duration> {
     let Expr::Lit(ExprLit {
@@ -17,22 +19,22 @@ pub(crate) fn read(what: &str, value: &Expr, errors: &mut Errors) -> Option<Dura
     else {
         errors.at(
             value,
-            format!("`{what}` is a duration in quotes, such as \"500ms\", \"30s\" or \"1h 30m\""),
+            format!("`{what}` is a duration in quotes, {SUCH_AS}"),
         );
         return None;
     };
     match humantime::parse_duration(&text.value()) {
         Ok(Duration::ZERO) => {
-            errors.at(text, format!("`{what}` must be longer than zero"));
+            let message = format!("`{what}` must be longer than zero: write a duration {SUCH_AS}");
+            errors.at(text, message);
             None
         }
         Ok(duration) => Some(duration),
-        Err(error) => {
-            let text_value = text.value();
-            errors.at(
-                text,
-                format!("\"{text_value}\" is not a duration ({error}); write one such as \"500ms\", \"30s\" or \"1h 30m\""),
-            );
+        Err(_) => {
+            let written = text.value();
+            let message =
+                format!("\"{written}\" is not a duration: write a number and a unit, {SUCH_AS}");
+            errors.at(text, message);
             None
         }
     }

@@ -14,6 +14,8 @@ mod handler;
 mod literals;
 mod paths;
 mod retryable;
+#[cfg(test)]
+mod tests;
 
 use proc_macro::TokenStream;
 
@@ -111,6 +113,7 @@ pub fn derive_outbox_event(item: TokenStream) -> TokenStream {
 /// ```
 ///
 /// Needs the `inventory` feature; without it, use `.error_name::<Declined>("billing.declined")`.
+/// `crate = path` behind the name says where `outbox` is, if the dependency was renamed.
 #[proc_macro_attribute]
 pub fn error_name(arguments: TokenStream, item: TokenStream) -> TokenStream {
     error_name::error_name(arguments.into(), &item.into()).into()

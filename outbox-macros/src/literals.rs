@@ -16,7 +16,11 @@ pub(crate) fn string<'e>(what: &str, value: &'e Expr, errors: &mut Errors) -> Op
     {
         return Some(text);
     }
-    errors.at(value, format!("`{what}` is a string in quotes"));
+    let content = word(value).map_or_else(|| "..".to_owned(), ToString::to_string);
+    errors.at(
+        value,
+        format!("`{what}` is a string in quotes: `{what} = \"{content}\"`"),
+    );
     None
 }
 
@@ -40,9 +44,16 @@ pub(crate) fn name<'e>(what: &str, value: &'e Expr, errors: &mut Errors) -> Opti
 /// `["a", "b"]`, each a name.
 pub(crate) fn names(what: &str, value: &Expr, errors: &mut Errors) -> Vec<LitStr> {
     let Expr::Array(ExprArray { elems, .. }) = value else {
+        let only = match value {
+            Expr::Lit(ExprLit {
+                lit: Lit::Str(text),
+                ..
+            }) => text.value(),
+            _ => "..".to_owned(),
+        };
         errors.at(
             value,
-            format!("`{what}` is a list of strings: `{what} = [\"..\"]`"),
+            format!("`{what}` is a list of strings: `{what} = [\"{only}\"]`"),
         );
         return Vec::new();
     };
@@ -70,7 +81,10 @@ pub(crate) fn whole_number(
     if number.is_none() {
         errors.at(
             value,
-            format!("`{what}` is a whole number from {least} to {}", u32::MAX),
+            format!(
+                "`{what}` is a whole number from {least} to {}, written as digits",
+                u32::MAX
+            ),
         );
     }
     number
@@ -93,15 +107,23 @@ pub(crate) fn number(value: &Expr) -> Option<f64> {
     }
 }
 
-/// A plain path, or a mistake.
-pub(crate) fn path<'e>(what: &str, value: &'e Expr, errors: &mut Errors) -> Option<&'e Path> {
+/// The path of a function or crate, or a mistake.
+pub(crate) fn path<'e>(
+    what: &str,
+    of: &str,
+    value: &'e Expr,
+    errors: &mut Errors,
+) -> Option<&'e Path> {
     if let Expr::Path(ExprPath {
         qself: None, path, ..
     }) = value
     {
         return Some(path);
     }
-    errors.at(value, format!("`{what}` is the path of a function"));
+    errors.at(
+        value,
+        format!("`{what}` is the path of {of}: `{what} = path::to::it`"),
+    );
     None
 }
 

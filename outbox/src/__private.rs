@@ -8,9 +8,7 @@ pub use inventory;
 
 #[cfg(feature = "inventory")]
 pub use crate::registry::{NamedErrorType, Submission};
-use crate::{
-    Context, HandlerError, IntoPolicy, Metadata, PolicyError, Requirements, RetryAware, RetryPolicy,
-};
+use crate::{Context, HandlerError, IntoPolicy, Metadata, PolicyError, RetryAware, RetryPolicy};
 pub use crate::{
     handler::{ChosenByName, Fallback, FromContext, IntoOutcome, Outcome, ReceivedEvent},
     registry::{
@@ -150,22 +148,6 @@ pub fn validated<E, R: std::error::Error + Send + Sync + 'static>(
     validate: impl Fn(&E) -> Result<(), R>,
 ) -> Result<(), crate::BoxError> {
     validate(event).map_err(Into::into)
-}
-
-/// Ties the arguments of a fallback to the lifetime of the context they are made from.
-pub fn fall_back<'a, E, A>(
-    fallback: impl Fallback<'a, E, A>,
-    event: E,
-    context: &'a Context,
-) -> impl Future<Output = Outcome> + Send {
-    fallback.call(event, context)
-}
-
-pub fn fallback_requires<'a, E, A>(
-    fallback: &impl Fallback<'a, E, A>,
-    requirements: &mut Requirements,
-) {
-    fallback.requires(requirements);
 }
 
 /// The `&self` of a method handler.

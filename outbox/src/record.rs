@@ -78,7 +78,7 @@ impl Record {
             event: E::NAME,
             source,
         })?;
-        let payload = serde_json::to_vec(event).map_err(|source| EventError::Encode {
+        let payload = event.to_json().map_err(|source| EventError::Encode {
             event: E::NAME,
             source,
         })?;
@@ -98,7 +98,7 @@ impl Record {
 
     /// The event that the payload holds, checked by its `validate`.
     pub(crate) fn decode<E: OutboxEvent>(&self) -> Result<E, HandlerError> {
-        let event: E = serde_json::from_slice(&self.payload).map_err(|source| {
+        let event = E::from_json(&self.payload).map_err(|source| {
             let undecodable = Undecodable {
                 event: E::NAME,
                 stored: self.version,

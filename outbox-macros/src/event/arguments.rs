@@ -1,7 +1,8 @@
 //! `#[outbox_event(..)]`: its arguments, read and checked one by one.
 
 use proc_macro2::TokenStream;
-use syn::{DeriveInput, Expr, LitStr, Meta, Path};
+use quote::quote;
+use syn::{DeriveInput, Expr, LitStr, Meta, Path, Token};
 
 use crate::{
     arguments::{self, Argument},
@@ -24,29 +25,35 @@ pub(super) struct EventArguments {
 impl EventArguments {
     pub(super) fn parse(item: &DeriveInput, errors: &mut Errors) -> Self {
         let mut this = Self::default();
-        let mut tokens = TokenStream::new();
+        let ident = &item.ident;
+        let suggested = format!("#[outbox_event(name = \"{}\")]", dotted(&ident.to_string()));
+        let (mut tokens, mut is_readable) = (TokenStream::new(), true);
         for attr in item
             .attrs
             .iter()
             .filter(|attr| attr.path().is_ident("outbox_event"))
         {
             match &attr.meta {
-                Meta::List(list) => tokens.extend(list.tokens.clone()),
-                meta => errors.at(meta, "write `#[outbox_event(name = \"order.created\")]`"),
+                Meta::List(list) => {
+                    let list = &list.tokens;
+                    let comma = (!tokens.is_empty()).then(<Token![,]>::default);
+                    tokens.extend(quote!(#comma #list));
+                }
+                meta => {
+                    is_readable = false;
+                    let message = format!("the arguments go in parentheses: `{suggested}`");
+                    errors.at(meta, message);
+                }
             }
         }
-        let given = arguments::parse(tokens, errors);
+        let given = arguments::parse(tokens, "name = \"order.created\"", errors);
         for argument in &given {
             this.read(argument, errors);
         }
-        if !given.iter().any(|argument| argument.key == "name") {
+        if is_readable && !given.iter().any(|argument| argument.key == "name") {
             errors.at(
-                &item.ident,
-                format!(
-                    "the event `{0}` needs the name under which it is stored, which stays when the type is renamed: `#[outbox_event(name = \"{1}\")]`",
-                    item.ident,
-                    dotted(&item.ident.to_string())
-                ),
+                ident,
+                format!("the event `{ident}` needs the name under which it is stored, which stays when the type is renamed: `{suggested}`"),
             );
         }
         this
@@ -74,20 +81,27 @@ impl EventArguments {
             "key" => self.key = Some(value.clone()),
             "aliases" => self.aliases = literals::names("aliases", value, errors),
             "version" => self.version = literals::whole_number("version", 1, value, errors),
-            "validate" => self.validate = literals::path("validate", value, errors).cloned(),
-            _ => self.krate = literals::path("crate", value, errors).cloned(),
+            "validate" => {
+                self.validate = literals::path("validate", "a function", value, errors).cloned();
+            }
+            _ => self.krate = literals::path("crate", "the `outbox` crate", value, errors).cloned(),
         }
     }
 }
 
-/// `OrderCreated` → `order.created`, as a suggestion.
+/// `OrderCreated` → `order.created`, `HTTPError` → `http.error`, as a suggestion.
 fn dotted(ident: &str) -> String {
     let mut name = String::new();
-    for letter in ident.chars() {
-        if letter.is_uppercase() && !name.is_empty() {
+    let mut letters = ident.chars().peekable();
+    let mut before: Option<char> = None;
+    while let Some(letter) = letters.next() {
+        let in_capitals = before.is_some_and(char::is_uppercase)
+            && !letters.peek().is_some_and(|next| next.is_lowercase());
+        if letter.is_uppercase() && before.is_some() && !in_capitals {
             name.push('.');
         }
         name.extend(letter.to_lowercase());
+        before = Some(letter);
     }
     name
 }

@@ -2,14 +2,9 @@
 
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
-use syn::{Data, DeriveInput, Expr, Fields, Ident, spanned::Spanned as _};
+use syn::{Data, DeriveInput, Expr, ExprLit, Fields, Ident, Lit, spanned::Spanned as _};
 
-use crate::{
-    arguments::{list, nearest},
-    errors::Errors,
-    literals,
-    paths::Paths,
-};
+use crate::{arguments::hint, errors::Errors, literals, paths::Paths};
 
 /// The body of `fn key(&self)`, as a `String`.
 pub(super) fn expand(
@@ -25,11 +20,8 @@ pub(super) fn expand(
         errors.at(word, no_such_field(word, item, &fields));
         return None;
     }
-    if matches!(key, Expr::Lit(_)) {
-        errors.at(
-            key,
-            "`key` is a field or an expression over fields; a constant would put all events of this type into one order",
-        );
+    if let Expr::Lit(ExprLit { lit, .. }) = key {
+        errors.at(key, no_constant(lit, &fields));
         return None;
     }
     // Every field is in scope, because `format!("{tenant}")` names one where no macro can see it.
@@ -39,7 +31,7 @@ pub(super) fn expand(
             let _ = (#(&#fields,)*);
         }
     });
-    let krate = &paths.krate;
+    let krate = paths.at(key.span()).krate;
     let text = quote_spanned!(key.span()=> #krate::EventKey::to_key(&#key));
     Some(quote!(#scope #text))
 }
@@ -60,16 +52,36 @@ fn named_fields(item: &DeriveInput) -> Vec<&Ident> {
 
 fn no_such_field(word: &Ident, item: &DeriveInput, fields: &[&Ident]) -> String {
     let ident = &item.ident;
-    if fields.is_empty() {
-        return format!(
-            "`{ident}` has no named field `{word}`: write an expression instead, such as `key = self.0` or `key = self.key()`"
-        );
+    match &item.data {
+        Data::Struct(data) => match &data.fields {
+            Fields::Named(_) if !fields.is_empty() => {
+                let names: Vec<String> = fields.iter().map(ToString::to_string).collect();
+                let names: Vec<&str> = names.iter().map(String::as_str).collect();
+                let hint = hint(&word.to_string(), &names);
+                format!("`{ident}` has no field `{word}`; {hint}")
+            }
+            Fields::Unnamed(_) => {
+                format!("the fields of `{ident}` have no names: write `key = self.0`")
+            }
+            Fields::Named(_) | Fields::Unit => {
+                format!(
+                    "`{ident}` has no fields: remove `key`, or write an expression such as `key = self.{word}()`"
+                )
+            }
+        },
+        Data::Enum(_) | Data::Union(_) => format!(
+            "the enum `{ident}` has no field of its own: write an expression such as `key = self.{word}()`"
+        ),
     }
-    let names: Vec<String> = fields.iter().map(ToString::to_string).collect();
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let hint = match nearest(&word.to_string(), &names) {
-        Some(nearest) => format!("did you mean `{nearest}`?"),
-        None => format!("there are {}", list(&names)),
+}
+
+fn no_constant(literal: &Lit, fields: &[&Ident]) -> String {
+    let quoted = match literal {
+        Lit::Str(text) => text.value(),
+        _ => String::new(),
     };
-    format!("`{ident}` has no field `{word}`; {hint}")
+    match fields.iter().find(|field| ***field == quoted) {
+        Some(field) => format!("`key` names a field without quotes: `key = {field}`"),
+        None => "`key` is a field or an expression over fields, such as `key = order_id`: a constant would put all events of this type into one order".to_owned(),
+    }
 }

@@ -5,8 +5,8 @@ mod arguments;
 mod key;
 
 use proc_macro2::TokenStream;
-use quote::{quote, quote_spanned};
-use syn::{Data, DeriveInput, spanned::Spanned as _};
+use quote::{ToTokens as _, quote, quote_spanned};
+use syn::{Data, DeriveInput, parse_quote, spanned::Spanned as _};
 
 use crate::{errors::Errors, paths::Paths};
 use arguments::EventArguments;
@@ -17,9 +17,16 @@ pub(crate) fn derive(item: TokenStream) -> TokenStream {
         Err(error) => return error.to_compile_error(),
     };
     let mut errors = Errors::default();
-    reject_what_cannot_be_stored(&item, &mut errors);
+    if let Data::Union(union) = &item.data {
+        errors.at(
+            union.union_token,
+            "an outbox event cannot be a union: write a struct or an enum",
+        );
+        return errors.into_token_stream();
+    }
+    is_not_generic(&item, &mut errors);
     let given = EventArguments::parse(&item, &mut errors);
-    let paths = Paths::new(given.krate.clone());
+    let paths = Paths::new(given.krate.as_ref());
     let key = given
         .key
         .as_ref()
@@ -28,15 +35,12 @@ pub(crate) fn derive(item: TokenStream) -> TokenStream {
     quote!(#expanded #errors)
 }
 
-fn reject_what_cannot_be_stored(item: &DeriveInput, errors: &mut Errors) {
+fn is_not_generic(item: &DeriveInput, errors: &mut Errors) {
     if let Some(param) = item.generics.params.first() {
         errors.at(
             param,
             "an outbox event cannot be generic: it is stored under one name and read back as one type; make a type of its own for each event",
         );
-    }
-    if let Data::Union(union) = &item.data {
-        errors.at(union.union_token, "an outbox event is a struct or an enum");
     }
 }
 
@@ -62,6 +66,7 @@ fn expand(
         }
     });
     let validate = given.validate.as_ref().map(|validate| {
+        let private = paths.at(validate.span()).private;
         let call = quote_spanned!(validate.span()=> #private::validated(self, #validate));
         quote! {
             fn validate(&self) -> ::core::result::Result<(), #krate::BoxError> {
@@ -70,7 +75,15 @@ fn expand(
         }
     });
     let ident = &item.ident;
-    let (impl_generics, ty_generics, where_clause) = item.generics.split_for_impl();
+    let mut generics = item.generics.clone();
+    if !generics.params.is_empty() {
+        // A mistake that is reported; that its parameters may not be storable is no second one.
+        let clause = generics.make_where_clause();
+        clause
+            .predicates
+            .push(parse_quote!(Self: #krate::EventData));
+    }
+    let (impl_generics, ty_generics, where_clause) = generics.split_for_impl();
     quote! {
         impl #impl_generics #krate::OutboxEvent for #ident #ty_generics #where_clause {
             const NAME: &'static str = #name;

@@ -45,7 +45,7 @@ pub(super) struct HandlerArguments {
 impl HandlerArguments {
     pub(super) fn parse(tokens: TokenStream, errors: &mut Errors) -> Self {
         let mut this = Self::default();
-        for argument in arguments::parse(tokens, errors) {
+        for argument in arguments::parse(tokens, "id = \"charge-card\"", errors) {
             this.read(&argument, errors);
             this.keys.push(argument.key);
         }
@@ -55,7 +55,10 @@ impl HandlerArguments {
                 .into_iter()
                 .any(|other| other.value() == alias.value())
             {
-                errors.at(alias, format!("\"{}\" is given twice", alias.value()));
+                errors.at(
+                    alias,
+                    format!("\"{}\" is given twice: remove one", alias.value()),
+                );
             }
         }
         this
@@ -89,8 +92,8 @@ impl HandlerArguments {
             "concurrency" => {
                 self.concurrency = literals::whole_number("concurrency", 1, value, errors);
             }
-            "when" => self.when = literals::path("when", value, errors).cloned(),
-            "fallback" => self.fallback = literals::path("fallback", value, errors).cloned(),
+            "when" => self.when = literals::path("when", "a function", value, errors).cloned(),
+            "fallback" => self.fallback = literals::path("fallback", "a function", value, errors).cloned(),
             "on_permanent_failure" => match literals::word(value).map(ToString::to_string) {
                 Some(word) if word == "block" => self.skip_on_permanent_failure = false,
                 Some(word) if word == "skip" => self.skip_on_permanent_failure = true,
@@ -103,7 +106,7 @@ impl HandlerArguments {
                     errors.at(value, "`marker` is the name of a type to create: `marker = Name`");
                 }
             }
-            _ => self.krate = literals::path("crate", value, errors).cloned(),
+            _ => self.krate = literals::path("crate", "the `outbox` crate", value, errors).cloned(),
         }
     }
 }
@@ -111,6 +114,13 @@ impl HandlerArguments {
 /// One pattern or a list; a `*` may only be at the end.
 fn patterns(value: &Expr, errors: &mut Errors) -> Vec<LitStr> {
     let patterns = match value {
+        Expr::Array(array) if array.elems.is_empty() => {
+            errors.at(
+                value,
+                "`events` names at least one event: `events = \"order.*\"`; without it the handler receives every event",
+            );
+            Vec::new()
+        }
         Expr::Array(_) => literals::names("events", value, errors),
         one => literals::name("events", one, errors)
             .into_iter()

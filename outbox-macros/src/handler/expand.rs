@@ -2,10 +2,14 @@
 //! compiler can know is written with the span of the user's own type.
 
 use proc_macro2::TokenStream;
-use quote::{format_ident, quote, quote_spanned};
-use syn::{Ident, Visibility, spanned::Spanned as _};
+use quote::{quote, quote_spanned};
+use syn::{Generics, Ident, Type, Visibility, spanned::Spanned as _};
 
-use super::model::{Callee, HandlerModel};
+use super::{
+    functions::Functions,
+    item::Block,
+    model::{Callee, HandlerModel},
+};
 use crate::{duration, paths::Paths};
 
 /// The type that stands for a function.
@@ -21,8 +25,7 @@ pub(super) fn marker_type(vis: &Visibility, marker: &Ident, paths: &Paths) -> To
     }
 }
 
-/// Makes a type stand for these handlers, and registers them. With no handlers (after a mistake)
-/// the type still stands for none, so that code that names it compiles.
+/// Makes a type stand for these handlers, and registers them.
 pub(super) fn registered(
     ty: &TokenStream,
     of: &TokenStream,
@@ -31,7 +34,6 @@ pub(super) fn registered(
 ) -> TokenStream {
     let private = &paths.private;
     let registrations = handlers.iter().map(|handler| registration(handler, paths));
-    let submission = (!handlers.is_empty()).then(|| quote!(#private::submit!(#ty, #of);));
     quote! {
         const _: () = {
             use #private::NotRetryAware as _;
@@ -40,8 +42,41 @@ pub(super) fn registered(
                 const REGISTRATIONS: &'static [#private::Registration] = &[#(#registrations),*];
             }
 
-            #submission
+            #private::submit!(#ty, #of);
         };
+    }
+}
+
+/// After a mistake the type stands for no handler, so that code that names it compiles.
+pub(super) fn unregistered(
+    ty: &TokenStream,
+    of: &TokenStream,
+    generics: Option<&Generics>,
+    paths: &Paths,
+) -> TokenStream {
+    let private = &paths.private;
+    let generics = generics.map(Generics::split_for_impl);
+    let (impl_generics, where_clause) = match &generics {
+        Some((impl_generics, _, where_clause)) => (Some(impl_generics), *where_clause),
+        None => (None, None),
+    };
+    quote! {
+        impl #impl_generics #private::Registered<#of> for #ty #where_clause {
+            const REGISTRATIONS: &'static [#private::Registration] = &[];
+        }
+    }
+}
+
+/// In place of an `impl Handler<E>` that the compiler would not accept.
+pub(super) fn stub(block: &Block, event: &Type, paths: &Paths) -> TokenStream {
+    let krate = &paths.krate;
+    let ty = &block.self_ty;
+    let (impl_generics, _, where_clause) = block.generics.split_for_impl();
+    quote! {
+        #[allow(refining_impl_trait)]
+        impl #impl_generics #krate::Handler<#event> for #ty #where_clause {
+            async fn handle(&self, _: #event, _: &#krate::Metadata) {}
+        }
     }
 }
 
@@ -51,9 +86,11 @@ fn registration(handler: &HandlerModel, paths: &Paths) -> TokenStream {
     let id = id(handler);
     let aliases = &given.aliases;
     let event = event(handler, paths);
-    let requires = requires(handler, paths);
-    let invoke = invoke(handler, paths);
-    let fallback = option(given.fallback.as_ref().map(|_| fallback(handler, paths)));
+    let functions = Functions::new(handler, paths);
+    let requires = functions.requires();
+    let invoke = functions.invoke();
+    let fallback = given.fallback.as_ref();
+    let fallback = option(fallback.map(|path| functions.fallback(path)));
     let timeout = option(given.timeout.map(duration::tokens));
     let concurrency = option(given.concurrency.map(|limit| quote!(#limit)));
     let on_permanent_failure = if given.skip_on_permanent_failure {
@@ -115,108 +152,4 @@ fn event(handler: &HandlerModel, paths: &Paths) -> TokenStream {
             quote!({ #check; #private::EventMatch::Patterns(&[#(#patterns),*]) })
         }
     }
-}
-
-/// What the arguments need, and the instance that a method is called on.
-fn requires(handler: &HandlerModel, paths: &Paths) -> TokenStream {
-    let private = &paths.private;
-    let instance = match &handler.callee {
-        Callee::Function { .. } => None,
-        Callee::Method { of, .. } | Callee::Trait { of } => {
-            Some(quote_spanned!(of.span()=> requirements.state::<#of>();))
-        }
-    };
-    let arguments = handler.arguments.iter().map(|ty| {
-        quote_spanned!(ty.span()=> <#ty as #private::FromContext<'_>>::requires(requirements);)
-    });
-    quote! {
-        |requirements| {
-            let _ = &requirements;
-            #instance
-            #(#arguments)*
-        }
-    }
-}
-
-/// Event, guard, arguments, handler; the first that fails is the outcome.
-fn invoke(handler: &HandlerModel, paths: &Paths) -> TokenStream {
-    let private = &paths.private;
-    let receive = receive(handler, paths);
-    let guard = handler.given.when.as_ref().map(|guard| {
-        let asked = quote_spanned!(guard.span()=> #private::guard(#guard, &event, context));
-        quote! {
-            if !#asked {
-                return #private::Outcome::Skipped;
-            }
-        }
-    });
-    let names: Vec<Ident> = (0..handler.arguments.len())
-        .map(|place| format_ident!("argument{place}"))
-        .collect();
-    let arguments = handler.arguments.iter().zip(&names).map(|(ty, name)| {
-        let make =
-            quote_spanned!(ty.span()=> <#ty as #private::FromContext<'_>>::from_context(context));
-        quote!(let #name = #private::attempt!(#make);)
-    });
-    let instance = match &handler.callee {
-        Callee::Function { .. } => None,
-        Callee::Method { of, .. } | Callee::Trait { of } => Some(quote! {
-            let this = #private::attempt!(#private::instance::<#of>(context));
-        }),
-    };
-    let call = match &handler.callee {
-        Callee::Function { function, .. } => quote!(#function(event #(, #names)*)),
-        Callee::Method { of, method } => quote!(<#of>::#method(this, event #(, #names)*)),
-        Callee::Trait { of } => {
-            let (krate, event) = (&paths.krate, &handler.event);
-            quote!(<#of as #krate::Handler<#event>>::handle(this, event, context.metadata()))
-        }
-    };
-    let outcome = match &handler.callee {
-        Callee::Function { .. } | Callee::Method { .. } => {
-            let output = &handler.output;
-            quote_spanned!(output.span()=> <#output as #private::IntoOutcome>::into_outcome)
-        }
-        // `Handler` itself holds the output to it.
-        Callee::Trait { .. } => quote!(#private::IntoOutcome::into_outcome),
-    };
-    boxed(
-        handler,
-        &quote! {
-            #receive
-            #guard
-            #instance
-            #(#arguments)*
-            #outcome(#call.await)
-        },
-    )
-}
-
-fn fallback(handler: &HandlerModel, paths: &Paths) -> TokenStream {
-    let private = &paths.private;
-    let (event, path) = (&handler.event, &handler.given.fallback);
-    let requires = quote_spanned!(path.span()=> #private::fallback_requires::<#event, _>(&#path, requirements));
-    let receive = receive(handler, paths);
-    let call = quote_spanned!(path.span()=> #private::fall_back(#path, event, context));
-    let invoke = boxed(handler, &quote!(#receive #call.await));
-    quote! {
-        #private::FallbackFn {
-            requires: |requirements| #requires,
-            invoke: #invoke,
-        }
-    }
-}
-
-fn receive(handler: &HandlerModel, paths: &Paths) -> TokenStream {
-    let private = &paths.private;
-    let ty = &handler.event;
-    let receive = quote_spanned!(ty.span()=> <#ty as #private::ReceivedEvent>::receive(context));
-    quote!(let event = #private::attempt!(#receive);)
-}
-
-/// Boxed with the span of the handler's name, because that is where the compiler reports a
-/// future that is not `Send`.
-fn boxed(handler: &HandlerModel, body: &TokenStream) -> TokenStream {
-    let future = quote!(async move { #body });
-    quote_spanned!(handler.span=> |context| ::std::boxed::Box::pin(#future))
 }

@@ -8,6 +8,7 @@ use super::{
     arguments::HandlerArguments,
     expand,
     item::Function,
+    mark,
     model::{Callee, HandlerModel},
     validate,
 };
@@ -20,7 +21,7 @@ pub(super) fn expand(
 ) -> TokenStream {
     let given = HandlerArguments::parse(arguments.clone(), errors);
     let retryable = retryable::take(&mut function.attrs, errors);
-    reject_second(&function, errors);
+    mark::reject_further(&mut function.attrs, errors);
     validate::free_function(&function.sig, errors);
     let arguments = validate::signature(&function.sig, errors);
 
@@ -29,30 +30,32 @@ pub(super) fn expand(
         return function.into_token_stream();
     }
 
-    let paths = Paths::new(given.krate.clone());
+    let paths = Paths::new(given.krate.as_ref());
     let marker = given
         .marker
         .clone()
         .unwrap_or_else(|| namesake(&function.sig.ident));
     let marker_type = expand::marker_type(&function.vis, &marker, &paths);
-    let handlers: Vec<HandlerModel> = arguments
-        .filter(|_| errors.is_empty())
-        .map(|arguments| HandlerModel {
-            name: function.sig.ident.unraw().to_string(),
-            span: function.sig.ident.span(),
-            callee: Callee::Function {
-                function: function.sig.ident.clone(),
-                marker: marker.clone(),
-            },
-            event: arguments.event,
-            arguments: arguments.others,
-            output: output(&function.sig),
-            given,
-            policy: retryable.policy,
-        })
-        .into_iter()
-        .collect();
-    let registered = expand::registered(&marker.to_token_stream(), &quote!(()), &handlers, &paths);
+    let (ty, of) = (marker.to_token_stream(), quote!(()));
+    let registered = match arguments.filter(|_| errors.is_empty()) {
+        Some(arguments) => {
+            let handler = HandlerModel {
+                name: function.sig.ident.unraw().to_string(),
+                span: function.sig.ident.span(),
+                callee: Callee::Function {
+                    function: function.sig.ident.clone(),
+                    marker,
+                },
+                event: arguments.event,
+                arguments: arguments.others,
+                output: output(&function.sig),
+                given,
+                policy: retryable.policy,
+            };
+            expand::registered(&ty, &of, &[handler], &paths)
+        }
+        None => expand::unregistered(&ty, &of, None, &paths),
+    };
     let consumed = retryable.consumed;
     quote!(#function #marker_type #registered #consumed)
 }
@@ -70,12 +73,4 @@ fn namesake(function: &Ident) -> Ident {
     let mut name = function.clone();
     name.set_span(Span::call_site().located_at(function.span()));
     name
-}
-
-fn reject_second(function: &Function, errors: &mut Errors) {
-    for attr in &function.attrs {
-        if retryable::is_named(attr, "outbox_handler") {
-            errors.at(attr, "`#[outbox_handler]` is given twice: remove one");
-        }
-    }
 }

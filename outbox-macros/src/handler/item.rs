@@ -32,13 +32,27 @@ pub(super) struct Block {
     pub(super) of_trait: Option<(Path, Token![for])>,
     pub(super) self_ty: Type,
     brace: token::Brace,
-    pub(super) members: Vec<Member>,
+    members: Vec<Member>,
 }
 
-pub(super) enum Member {
+enum Member {
     Method(Box<Function>),
     /// Constants, types, macro calls: passed on as they are.
     Other(TokenStream),
+}
+
+impl Block {
+    pub(super) fn methods(&mut self) -> impl Iterator<Item = &mut Function> {
+        self.members.iter_mut().filter_map(|member| match member {
+            Member::Method(method) => Some(&mut **method),
+            Member::Other(_) => None,
+        })
+    }
+}
+
+/// A type as it is read, without the spaces between its tokens.
+pub(super) fn compact(ty: &Type) -> String {
+    ty.to_token_stream().to_string().replace(' ', "")
 }
 
 pub(super) fn parse(tokens: TokenStream) -> syn::Result<Item> {

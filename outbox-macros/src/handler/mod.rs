@@ -4,9 +4,12 @@
 mod arguments;
 mod expand;
 mod function;
-mod impl_block;
+mod functions;
+mod inherent_impl;
 mod item;
+mod mark;
 mod model;
+mod trait_impl;
 mod validate;
 
 use proc_macro2::TokenStream;
@@ -19,7 +22,10 @@ pub(crate) fn outbox_handler(arguments: &TokenStream, item: TokenStream) -> Toke
     let mut errors = Errors::default();
     let expanded = match item::parse(item.clone()) {
         Ok(Item::Function(function)) => function::expand(arguments, function, &mut errors),
-        Ok(Item::Block(block)) => impl_block::expand(arguments, block, &mut errors),
+        Ok(Item::Block(block)) => match block.of_trait.clone() {
+            Some((path, _)) => trait_impl::expand(arguments, &path, block, &mut errors),
+            None => inherent_impl::expand(arguments, block, &mut errors),
+        },
         Err(error) => {
             errors.add(error);
             item

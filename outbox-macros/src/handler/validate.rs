@@ -1,11 +1,14 @@
 //! The rules for signatures, one small function each. Every broken rule is reported, at the token
 //! that breaks it, with what to write instead.
 
+use proc_macro2::{TokenStream, TokenTree};
+use quote::ToTokens as _;
 use syn::{
     FnArg, GenericParam, Generics, Pat, PatType, ReceiverKind, ReturnType, Safety, Signature, Type,
     TypePath,
 };
 
+use super::item::compact;
 use crate::errors::Errors;
 
 /// What a sound signature says: the event's type, the types of the other arguments.
@@ -73,20 +76,22 @@ pub(super) fn method(sig: &Signature, errors: &mut Errors) {
     }
 }
 
-fn is_async(sig: &Signature, errors: &mut Errors) {
+pub(super) fn is_async(sig: &Signature, errors: &mut Errors) {
     if sig.asyncness.is_none() {
         let name = &sig.ident;
+        let (guilty, instead) = match &sig.constness {
+            Some(constness) => (constness.to_token_stream(), " instead of `const fn`"),
+            None => (sig.fn_token.to_token_stream(), ""),
+        };
         errors.at(
-            sig.fn_token,
-            format!("an outbox handler is asynchronous: write `async fn {name}`"),
+            guilty,
+            format!("an outbox handler is asynchronous: write `async fn {name}`{instead}"),
         );
     }
 }
 
+/// `const` is left out: without `async` that is what is missing, with it the compiler objects.
 fn has_plain_qualifiers(sig: &Signature, errors: &mut Errors) {
-    if let Some(constness) = sig.constness {
-        errors.at(constness, "an outbox handler cannot be `const`: remove it");
-    }
     if let Safety::Unsafe(unsafety) = sig.safety {
         errors.at(
             unsafety,
@@ -100,12 +105,15 @@ fn has_plain_qualifiers(sig: &Signature, errors: &mut Errors) {
         );
     }
     if let Some(variadic) = &sig.variadic {
-        errors.at(variadic, "an outbox handler has a fixed list of arguments");
+        errors.at(
+            variadic,
+            "an outbox handler has a fixed list of arguments: remove this",
+        );
     }
 }
 
 /// A stored record says nothing about type parameters.
-pub(super) fn is_not_generic(generics: &Generics, errors: &mut Errors) {
+fn is_not_generic(generics: &Generics, errors: &mut Errors) {
     for param in &generics.params {
         match param {
             GenericParam::Lifetime(lifetime) => errors.at(
@@ -118,6 +126,21 @@ pub(super) fn is_not_generic(generics: &Generics, errors: &mut Errors) {
             ),
         }
     }
+    has_no_where_clause(generics, errors);
+}
+
+/// Its handlers are registered once, for one type.
+pub(super) fn block(generics: &Generics, errors: &mut Errors) {
+    for param in &generics.params {
+        errors.at(
+            param,
+            "a marked `impl` block cannot be generic, because its handlers are registered once, for one type: write the type out, such as `impl Payments<Bank>`",
+        );
+    }
+    has_no_where_clause(generics, errors);
+}
+
+fn has_no_where_clause(generics: &Generics, errors: &mut Errors) {
     if let Some(clause) = &generics.where_clause
         && generics.params.is_empty()
     {
@@ -130,13 +153,22 @@ pub(super) fn is_not_generic(generics: &Generics, errors: &mut Errors) {
 
 fn returns_a_named_type(sig: &Signature, errors: &mut Errors) {
     if let ReturnType::Type(_, ty) = &sig.output
-        && let Type::ImplTrait(opaque) = &**ty
+        && let Some(opaque) = impl_trait_in(ty.to_token_stream())
     {
         errors.at(
             opaque,
-            "an outbox handler returns `()` or `Result<(), E>` with `E` written out",
+            "an outbox handler returns `()` or `Result<(), E>`, with the type `E` written out instead of `impl Trait`",
         );
     }
+}
+
+/// The `impl` of an `impl Trait`, however deep.
+fn impl_trait_in(tokens: TokenStream) -> Option<TokenTree> {
+    tokens.into_iter().find_map(|token| match token {
+        TokenTree::Group(group) => impl_trait_in(group.stream()),
+        TokenTree::Ident(word) if word == "impl" => Some(word.into()),
+        TokenTree::Ident(_) | TokenTree::Punct(_) | TokenTree::Literal(_) => None,
+    })
 }
 
 /// The types of all arguments but `self`.
@@ -149,10 +181,10 @@ fn typed_arguments(sig: &Signature, errors: &mut Errors) -> Vec<Type> {
         if let Some(attr) = attrs.first() {
             errors.at(
                 attr,
-                "an argument of an outbox handler cannot have attributes: it is passed in any case",
+                "an argument of an outbox handler cannot have attributes, because it is passed in any case: remove this",
             );
         }
-        if let Type::ImplTrait(opaque) = &**ty {
+        if let Some(opaque) = impl_trait_in(ty.to_token_stream()) {
             errors.at(
                 opaque,
                 "an outbox handler needs the type of each argument: write it instead of `impl Trait`",
@@ -178,10 +210,10 @@ fn is_an_event(ty: &Type, errors: &mut Errors) {
     match ty {
         Type::Reference(reference) if is(&reference.elem, "Metadata") => errors.at(
             ty,
-            "the first argument is the event: put `&Metadata` behind it",
+            "the first argument is the event: put `&Metadata` behind it, `(event: YourEvent, meta: &Metadata)`",
         ),
         Type::Reference(reference) => {
-            let event = quote::ToTokens::to_token_stream(&reference.elem);
+            let event = compact(&reference.elem);
             errors.at(
                 ty,
                 format!("an outbox handler takes its event by value: write `{event}` instead of a reference"),

@@ -1,7 +1,5 @@
 //! `#[retryable(..)]`: its arguments, read and checked.
 
-use std::time::Duration;
-
 use proc_macro2::TokenStream;
 use syn::{
     Attribute, Expr, ExprLit, ExprPath, Ident, Lit, Meta, Token, Type, parse::Parser as _,
@@ -9,7 +7,8 @@ use syn::{
 };
 
 use super::{
-    policy::{Backoff, Inline, Jitter, Policy},
+    backoff,
+    policy::{Inline, Jitter, Policy},
     span_of_attribute,
 };
 use crate::{
@@ -48,7 +47,7 @@ pub(super) fn read(attr: &Attribute, errors: &mut Errors) -> Option<Policy> {
         );
         return None;
     }
-    let arguments = arguments::parse(tokens, errors);
+    let arguments = arguments::parse(tokens, "max_retries = 3", errors);
     match arguments.iter().find(|argument| argument.key == "policy") {
         Some(policy) => {
             for other in arguments.iter().filter(|argument| argument.key != "policy") {
@@ -76,7 +75,7 @@ fn named_policy(argument: &Argument, errors: &mut Errors) -> Option<Policy> {
         Expr::Lit(_) => {
             errors.at(
                 &value,
-                "`policy` is a type, a value, or the name of a policy in quotes",
+                "`policy` is a type, a value, or the name of a policy in quotes: `policy = MyPolicy`, `policy = MY_POLICY` or `policy = \"gentle\"`",
             );
             return None;
         }
@@ -102,7 +101,7 @@ fn inline(arguments: &[Argument], errors: &mut Errors) -> Inline {
                         format!("`{first}` is the back-off already: remove one of the two");
                     errors.at(&argument.key, message);
                 }
-                inline.backoff = backoff(argument, errors);
+                inline.backoff = backoff::read(argument, errors);
             }
             "max_retries" => {
                 inline.max_retries = argument
@@ -150,112 +149,6 @@ fn max_attempts(
         .expression("max_attempts = 4", errors)
         .and_then(|value| literals::whole_number("max_attempts", 1, value, errors));
     inline.max_retries = attempts.map(|attempts| attempts - 1);
-}
-
-/// `fixed("5s")`, `linear(..)`, `exponential(..)`; the defaults are those of the configuration.
-fn backoff(argument: &Argument, errors: &mut Errors) -> Option<Backoff> {
-    const SECOND: Duration = Duration::from_secs(1);
-    let tokens = match &argument.value {
-        Value::List(tokens) => tokens.clone(),
-        Value::Absent => TokenStream::new(),
-        Value::Is(value) => {
-            let message = format!(
-                "write `{}(..)`, with the delays in the parentheses",
-                argument.key
-            );
-            errors.at(value, message);
-            return None;
-        }
-    };
-    if argument.key == "fixed" {
-        return fixed(tokens, errors);
-    }
-    let is_linear = argument.key == "linear";
-    let known: &[&str] = if is_linear {
-        &["initial", "increment", "max"]
-    } else {
-        &["initial", "multiplier", "max"]
-    };
-    let parts = arguments::parse(tokens, errors);
-    let mut sound = true;
-    for part in &parts {
-        if !known.contains(&part.key.to_string().as_str()) {
-            arguments::unknown(&part.key, &format!("`{}`", argument.key), known, errors);
-            sound = false;
-        }
-    }
-    let mut delay = |name: &str, default: Duration| {
-        let Some(part) = parts.iter().find(|part| part.key == name) else {
-            return default;
-        };
-        let read = part
-            .expression(&format!("{name} = \"1s\""), errors)
-            .and_then(|value| duration::read(name, value, errors));
-        sound &= read.is_some();
-        read.unwrap_or(default)
-    };
-    let initial = delay("initial", if is_linear { 2 * SECOND } else { SECOND });
-    let increment = delay("increment", 2 * SECOND);
-    let max = delay("max", 60 * SECOND);
-    let multiplier = match parts.iter().find(|part| part.key == "multiplier") {
-        Some(part) if !is_linear => multiplier(part, errors),
-        _ => Some(2.0),
-    };
-    if sound && max < initial {
-        let shown = parts.iter().find(|part| part.key == "max");
-        let guilty = shown.map_or(&argument.key, |part| &part.key);
-        errors.at(
-            guilty,
-            format!("the longest delay, {max:?}, is below the initial one, {initial:?}: give a longer `max`"),
-        );
-    }
-    Some(if is_linear {
-        Backoff::Linear {
-            initial,
-            increment,
-            max,
-        }
-    } else {
-        Backoff::Exponential {
-            initial,
-            multiplier: multiplier?,
-            max,
-        }
-    })
-}
-
-/// `fixed("5s")` or `fixed(delay = "5s")`.
-fn fixed(tokens: TokenStream, errors: &mut Errors) -> Option<Backoff> {
-    let delay = match syn::parse2::<ExprLit>(tokens.clone()) {
-        Ok(only) => duration::read("delay", &Expr::Lit(only), errors)?,
-        Err(_) if tokens.is_empty() => Duration::from_secs(5),
-        Err(_) => {
-            let mut delay = None;
-            for part in arguments::parse(tokens, errors) {
-                if part.key == "delay" {
-                    delay = part
-                        .expression("delay = \"5s\"", errors)
-                        .and_then(|value| duration::read("delay", value, errors));
-                } else {
-                    arguments::unknown(&part.key, "`fixed`", &["delay"], errors);
-                }
-            }
-            delay?
-        }
-    };
-    Some(Backoff::Fixed { delay })
-}
-
-fn multiplier(part: &Argument, errors: &mut Errors) -> Option<f64> {
-    let value = part.expression("multiplier = 2.0", errors)?;
-    let number = literals::number(value).filter(|number| number.is_finite() && *number > 1.0);
-    if number.is_none() {
-        errors.at(
-            value,
-            "`multiplier` is a number greater than 1.0, such as 2.0; for a constant delay write `fixed(\"5s\")`",
-        );
-    }
-    number
 }
 
 fn jitter(value: &Expr, errors: &mut Errors) -> Option<Jitter> {
@@ -327,7 +220,10 @@ fn error_types(argument: &Argument, errors: &mut Errors) -> Vec<Type> {
             Vec::new()
         }
         Err(error) => {
-            errors.add(error);
+            errors.at_span(
+                error.span(),
+                format!("`{key}` takes error types, not values: `{key}(std::io::Error)`"),
+            );
             Vec::new()
         }
     }

@@ -4,12 +4,13 @@
 //! comes first, it moves itself directly below `#[outbox_handler]` and leaves the rest to that.
 
 mod arguments;
+mod backoff;
 mod policy;
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens as _, quote};
 use syn::{
-    Attribute, Path,
+    Attribute, Meta, Path,
     parse::{ParseStream, Parser as _},
     parse_quote,
 };
@@ -36,52 +37,71 @@ pub(crate) fn retryable(
     if arguments.to_string() == CONSUMED {
         return TokenStream::new();
     }
+    moved_below(arguments, item, written_as).unwrap_or_else(|error| {
+        let error = error.to_compile_error();
+        quote!(#item #error)
+    })
+}
+
+/// The item with this attribute directly below `#[outbox_handler]`.
+fn moved_below(
+    arguments: &TokenStream,
+    item: &TokenStream,
+    written_as: Option<&str>,
+) -> syn::Result<TokenStream> {
+    let written = written_as.and_then(|text| path_in(text, arguments));
+    if written
+        .as_ref()
+        .is_some_and(|path| !ends_with(path, "retryable"))
+    {
+        return Err(syn::Error::new(
+            Span::call_site(),
+            "`#[retryable]` is found by its own name: import it without `as`, or write `#[outbox::retryable(..)]`",
+        ));
+    }
     let split = |input: ParseStream<'_>| {
         let attrs = Attribute::parse_outer(input)?;
         Ok((attrs, input.parse::<TokenStream>()?))
     };
-    let mut errors = Errors::default();
-    let moved = split.parse2(item.clone()).map(|(mut attrs, rest)| {
-        let place = attrs
-            .iter()
-            .position(|attr| is_named(attr, "outbox_handler"))?;
-        let path = own_path(written_as, &attrs[place]);
-        attrs.insert(place + 1, parse_quote!(#[#path(#arguments)]));
-        Some(quote!(#(#attrs)* #rest))
-    });
-    match moved {
-        Ok(Some(moved)) => moved,
-        Ok(None) => {
-            errors.at_span(
-                proc_macro2::Span::call_site(),
-                "`#[retryable]` has no effect without `#[outbox_handler]` on the same item: add it, under its own name",
-            );
-            quote!(#item #errors)
-        }
-        Err(error) => {
-            errors.add(error);
-            quote!(#item #errors)
-        }
-    }
+    let (mut attrs, rest) = split.parse2(item.clone())?;
+    let Some(place) = attrs
+        .iter()
+        .position(|attr| is_named(attr, "outbox_handler"))
+    else {
+        return Err(syn::Error::new(
+            Span::call_site(),
+            "`#[retryable]` has no effect without `#[outbox_handler]`: put that on the same item, above or below, and under its own name",
+        ));
+    };
+    let path = written.unwrap_or_else(|| beside(&attrs[place]));
+    attrs.insert(place + 1, parse_quote!(#[#path(#arguments)]));
+    Ok(quote!(#(#attrs)* #rest))
 }
 
-/// How the user named this macro, so that it can be named again. Where the source text is not to
-/// be had, as it is found beside `#[outbox_handler]`.
-fn own_path(written_as: Option<&str>, beside: &Attribute) -> Path {
-    let written = written_as.and_then(|text| {
-        let text = text.trim_start_matches(['#', '[', ' ']);
-        let end = text.find(['(', ']', ' ', '\n']).unwrap_or(text.len());
-        syn::parse_str::<Path>(&text[..end]).ok()
-    });
-    written
-        .filter(|path| ends_with(path, "retryable"))
-        .unwrap_or_else(|| {
-            let mut path = beside.path().clone();
-            if let Some(last) = path.segments.last_mut() {
-                *last = parse_quote!(retryable);
-            }
-            path
-        })
+/// How the user named this macro, so that it can be named again; nothing if the text is not that
+/// of this attribute, because another macro wrote it.
+fn path_in(written_as: &str, arguments: &TokenStream) -> Option<Path> {
+    let text = written_as.trim();
+    let text = text
+        .strip_prefix("#[")
+        .and_then(|text| text.strip_suffix(']'))
+        .unwrap_or(text);
+    let meta: Meta = syn::parse_str(text).ok()?;
+    let written = match &meta {
+        Meta::List(list) => list.tokens.clone(),
+        Meta::Path(_) | Meta::NameValue(_) => TokenStream::new(),
+    };
+    let unspaced = |tokens: &TokenStream| tokens.to_string().replace(char::is_whitespace, "");
+    (unspaced(&written) == unspaced(arguments)).then(|| meta.path().clone())
+}
+
+/// Where the source text is not to be had: as it is found beside `#[outbox_handler]`.
+fn beside(handler: &Attribute) -> Path {
+    let mut path = handler.path().clone();
+    if let Some(last) = path.segments.last_mut() {
+        *last = parse_quote!(retryable);
+    }
+    path
 }
 
 /// Takes `#[retryable]` away and reads it.
@@ -123,6 +143,6 @@ fn ends_with(path: &Path, name: &str) -> bool {
 }
 
 /// Where to point when an attribute as a whole is to blame.
-fn span_of_attribute(attr: &Attribute) -> proc_macro2::Span {
+fn span_of_attribute(attr: &Attribute) -> Span {
     span_of(&attr.path().to_token_stream())
 }

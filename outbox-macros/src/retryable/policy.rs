@@ -66,12 +66,15 @@ impl Policy {
         let built = match self {
             Self::Named(name) => return quote!(#private::AttributePolicy::Named(#name)),
             Self::ByDefault(ty) => {
+                let private = paths.at(ty.span()).private;
                 quote_spanned!(ty.span()=> #private::policy_by_default::<#ty>())
             }
             Self::ByClone(place) => {
+                let private = paths.at(place.span()).private;
                 quote_spanned!(place.span()=> #private::policy_by_clone(&#place))
             }
             Self::ByValue(value) => {
+                let private = paths.at(value.span()).private;
                 quote_spanned!(value.span()=> #private::policy_by_value(#value))
             }
             Self::Inline(inline) => {

@@ -65,10 +65,26 @@ pub trait OutboxEvent: EventData {
     label = "needs serde's `Serialize` and `Deserialize`",
     note = "add `#[derive(serde::Serialize, serde::Deserialize)]`; the type must own its data (`String`, not `&str`) and be `Send + Sync`"
 )]
-pub trait EventData: Serialize + DeserializeOwned + Send + Sync + 'static {}
+pub trait EventData: Sized + Send + Sync + 'static {
+    // Methods instead of serde's traits as supertraits, which the compiler would report by name
+    // instead of the message above.
+    #[doc(hidden)]
+    fn to_json(&self) -> Result<Vec<u8>, serde_json::Error>;
+
+    #[doc(hidden)]
+    fn from_json(json: &[u8]) -> Result<Self, serde_json::Error>;
+}
 
 #[diagnostic::do_not_recommend]
-impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> EventData for T {}
+impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> EventData for T {
+    fn to_json(&self) -> Result<Vec<u8>, serde_json::Error> {
+        serde_json::to_vec(self)
+    }
+
+    fn from_json(json: &[u8]) -> Result<Self, serde_json::Error> {
+        serde_json::from_slice(json)
+    }
+}
 
 /// What can be an event's key: everything that can be displayed.
 #[diagnostic::on_unimplemented(

@@ -11,6 +11,19 @@ pub struct Created {
     id: i64,
 }
 
+/// An error with a name.
+#[letters::error_name("renamed.declined", crate = letters)]
+#[derive(Debug)]
+pub struct Declined;
+
+impl std::fmt::Display for Declined {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("declined")
+    }
+}
+
+impl std::error::Error for Declined {}
+
 /// A function.
 #[letters::retryable(fixed("1s"), jitter = equal)]
 #[letters::outbox_handler(crate = letters)]

@@ -1,0 +1,28 @@
+//! `#[outbox_handler]` as it is found on an item: taken away, because it was read already.
+
+use proc_macro2::TokenStream;
+use syn::{Attribute, Meta};
+
+use crate::{errors::Errors, retryable::is_named};
+
+/// The arguments of a method's own mark, if it has one.
+pub(super) fn take(attrs: &mut Vec<Attribute>, errors: &mut Errors) -> Option<TokenStream> {
+    let place = attrs.iter().position(is_mark)?;
+    let mark = attrs.remove(place);
+    reject_further(attrs, errors);
+    Some(match mark.meta {
+        Meta::List(list) => list.tokens,
+        Meta::Path(_) | Meta::NameValue(_) => TokenStream::new(),
+    })
+}
+
+/// Takes away every mark besides the one that is being expanded.
+pub(super) fn reject_further(attrs: &mut Vec<Attribute>, errors: &mut Errors) {
+    for further in attrs.extract_if(.., |attr| is_mark(attr)) {
+        errors.at(further, "`#[outbox_handler]` is given twice: remove one");
+    }
+}
+
+pub(super) fn is_mark(attr: &Attribute) -> bool {
+    is_named(attr, "outbox_handler")
+}

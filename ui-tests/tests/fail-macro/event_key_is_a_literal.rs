@@ -1,0 +1,12 @@
+#![allow(unused)]
+
+use outbox::OutboxEvent;
+use serde::{Deserialize, Serialize};
+
+#[derive(Serialize, Deserialize, OutboxEvent)]
+#[outbox_event(name = "order.created", key = "order_id")]
+struct OrderCreated {
+    order_id: i64,
+}
+
+fn main() {}

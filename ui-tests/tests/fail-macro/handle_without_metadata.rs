@@ -1,0 +1,13 @@
+#![allow(unused)]
+
+use outbox::{Handler, outbox_handler};
+use outbox_ui_tests::OrderCreated;
+
+struct Payments;
+
+#[outbox_handler]
+impl Handler<OrderCreated> for Payments {
+    async fn handle(&self, event: OrderCreated) {}
+}
+
+fn main() {}

@@ -1,0 +1,14 @@
+#![allow(unused)]
+
+use outbox::outbox_handler;
+use outbox_ui_tests::OrderCreated;
+
+struct Payments;
+
+#[outbox_handler(id = "payments", timeout = "30s")]
+impl Payments {
+    #[outbox_handler]
+    async fn on_order(&self, event: OrderCreated) {}
+}
+
+fn main() {}

@@ -1,0 +1,9 @@
+#![allow(unused)]
+
+use outbox::{Metadata, outbox_handler};
+use outbox_ui_tests::OrderCreated;
+
+#[outbox_handler]
+async fn charge_card(meta: &Metadata, event: OrderCreated) {}
+
+fn main() {}

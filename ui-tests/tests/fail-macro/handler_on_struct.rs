@@ -1,0 +1,8 @@
+#![allow(unused)]
+
+use outbox::outbox_handler;
+
+#[outbox_handler]
+struct ChargeCard;
+
+fn main() {}

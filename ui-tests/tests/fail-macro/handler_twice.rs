@@ -1,0 +1,10 @@
+#![allow(unused)]
+
+use outbox::outbox_handler;
+use outbox_ui_tests::OrderCreated;
+
+#[outbox_handler(id = "charge-card")]
+#[outbox_handler]
+async fn charge_card(event: OrderCreated) {}
+
+fn main() {}

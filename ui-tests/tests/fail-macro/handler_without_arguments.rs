@@ -1,0 +1,8 @@
+#![allow(unused)]
+
+use outbox::outbox_handler;
+
+#[outbox_handler]
+async fn charge_card() {}
+
+fn main() {}

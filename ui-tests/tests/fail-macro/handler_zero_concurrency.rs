@@ -1,0 +1,9 @@
+#![allow(unused)]
+
+use outbox::outbox_handler;
+use outbox_ui_tests::OrderCreated;
+
+#[outbox_handler(concurrency = 0)]
+async fn charge_card(event: OrderCreated) {}
+
+fn main() {}
