@@ -99,7 +99,7 @@ pub(crate) fn run() -> anyhow::Result<()> {
             timed(|| {
                 runtime.block_on(async {
                     for _ in 0..RECORDS {
-                        let event = serde_json::from_slice(&record.payload)?;
+                        let event = serde_json::from_str(&record.payload)?;
                         let future: futures_util::future::BoxFuture<'_, ()> = Box::pin(bare(event));
                         let outcome = AssertUnwindSafe(future).catch_unwind().await;
                         anyhow::ensure!(outcome.is_ok());

@@ -20,6 +20,20 @@ mod record;
 
 mod event;
 
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+mod limits;
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+mod outbox;
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+mod schedule;
+
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+mod error;
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+mod partition;
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+mod store;
+
 mod registry;
 
 mod dispatch;
@@ -42,12 +56,18 @@ pub use config::{
 };
 #[cfg(feature = "config")]
 pub use config::{ConfigLoader, Format};
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+pub use error::{Error, Result};
 pub use event::{AnyEvent, EventData, EventKey, OutboxEvent};
 pub use handler::{
     BoxError, Context, FailureKind, Fallback, FromContext, Handler, HandlerError, IntoOutcome,
     Outcome, Panicked, ReceivedEvent, Requirements, State, TimedOut,
 };
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+pub use limits::Limits;
 pub use metadata::Metadata;
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+pub use outbox::{Outbox, OutboxBuilder};
 pub use outbox_macros::{OutboxEvent, error_name, outbox_handler, retryable};
 pub use record::{EventError, Record};
 pub use registry::{
@@ -59,3 +79,7 @@ pub use retry::{
     PolicySource, Random, Resolved, Retry, RetryAware, RetryBuilder, RetryPolicy, ThreadRandom,
     UnknownErrorName, backoff, decide, resolve,
 };
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+pub use schedule::{Schedule, Scheduled};
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+pub use store::Database;

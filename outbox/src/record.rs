@@ -20,7 +20,7 @@ use crate::{BoxError, Clock, FailureKind, HandlerError, OutboxEvent};
 ///
 /// let record = Record::of(&OrderCreated { order_id: 7 }, &SystemClock)?;
 /// assert_eq!((&*record.event, &*record.key), ("order.created", "7"));
-/// assert_eq!(record.payload, br#"{"order_id":7}"#);
+/// assert_eq!(record.payload, r#"{"order_id":7}"#);
 /// # Ok::<(), outbox::EventError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,8 +36,8 @@ pub struct Record {
     pub version: u32,
     /// Records of one key are handled in order.
     pub key: String,
-    /// The event as JSON.
-    pub payload: Vec<u8>,
+    /// The event as JSON text.
+    pub payload: String,
     /// What the publisher added, among it the trace context.
     pub headers: BTreeMap<String, String>,
     /// When it was published.

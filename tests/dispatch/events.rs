@@ -127,7 +127,7 @@ async fn a_payload_of_another_shape_fails_for_good_with_the_reason() {
     let (registry, seen) = registry();
     for payload in ["{\"order_id\":\"x\"}", "not json", "", "null", "\u{0}"] {
         let mut bad = Record::clone(&record(&ORDER));
-        bad.payload = payload.as_bytes().to_vec();
+        bad.payload = payload.to_owned();
         let decision = registry
             .dispatch(
                 "typed",
@@ -167,7 +167,7 @@ async fn an_event_that_is_not_valid_is_neither_published_nor_handled() {
 
     let (registry, seen) = registry();
     let mut stored = Record::clone(&record(&ORDER));
-    stored.payload = serde_json::to_vec(&invalid).unwrap();
+    stored.payload = serde_json::to_string(&invalid).unwrap();
     let decision = registry
         .dispatch(
             "typed",

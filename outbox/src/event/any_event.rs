@@ -45,7 +45,7 @@ impl AnyEvent {
 
     /// The payload as it is stored.
     #[must_use]
-    pub fn payload(&self) -> &[u8] {
+    pub fn payload(&self) -> &str {
         &self.record.payload
     }
 
@@ -54,7 +54,7 @@ impl AnyEvent {
     /// # Errors
     /// When it is not JSON.
     pub fn raw_json(&self) -> Result<&RawValue, serde_json::Error> {
-        serde_json::from_slice(&self.record.payload)
+        serde_json::from_str(&self.record.payload)
     }
 
     /// The payload as any type that can be read from JSON.
@@ -62,7 +62,7 @@ impl AnyEvent {
     /// # Errors
     /// When it does not have the shape of a `T`.
     pub fn json<T: serde::de::DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
-        serde_json::from_slice(&self.record.payload)
+        serde_json::from_str(&self.record.payload)
     }
 
     /// Whether this is an `E`, by name or alias.

@@ -69,20 +69,20 @@ pub trait EventData: Sized + Send + Sync + 'static {
     // Methods instead of serde's traits as supertraits, which the compiler would report by name
     // instead of the message above.
     #[doc(hidden)]
-    fn to_json(&self) -> Result<Vec<u8>, serde_json::Error>;
+    fn to_json(&self) -> Result<String, serde_json::Error>;
 
     #[doc(hidden)]
-    fn from_json(json: &[u8]) -> Result<Self, serde_json::Error>;
+    fn from_json(json: &str) -> Result<Self, serde_json::Error>;
 }
 
 #[diagnostic::do_not_recommend]
 impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> EventData for T {
-    fn to_json(&self) -> Result<Vec<u8>, serde_json::Error> {
-        serde_json::to_vec(self)
+    fn to_json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
     }
 
-    fn from_json(json: &[u8]) -> Result<Self, serde_json::Error> {
-        serde_json::from_slice(json)
+    fn from_json(json: &str) -> Result<Self, serde_json::Error> {
+        serde_json::from_str(json)
     }
 }
 

@@ -1,0 +1,217 @@
+//! [`Outbox`]: the stored outbox of one application.
+
+use std::{fmt, sync::Arc};
+
+use sqlx::Pool;
+
+use crate::{
+    Clock, Config, Database, IntoPolicy, Limits, Registered, Registry, RegistryBuilder, Result,
+    SystemClock,
+    store::{self, Inserts, Names},
+};
+
+/// The stored outbox of one application. Cheap to clone.
+///
+/// ```
+/// # use outbox::{outbox_handler, Outbox, OutboxEvent};
+/// # #[derive(serde::Serialize, serde::Deserialize, OutboxEvent)]
+/// # #[outbox_event(name = "order.created", key = order_id)]
+/// # struct OrderCreated { order_id: i64 }
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # use sqlx::sqlite::SqlitePoolOptions;
+/// # let pool = SqlitePoolOptions::new().max_connections(1).connect("sqlite::memory:").await?;
+/// # sqlx::query("create table orders (id integer)").execute(&pool).await?;
+/// # use outbox::Registry;
+/// let outbox = Outbox::builder(pool.clone()).registry(Registry::builder().allow_empty()).build().await?;
+///
+/// let mut tx = pool.begin().await?;
+/// sqlx::query("insert into orders values (1)").execute(&mut *tx).await?;
+/// outbox.publish(&mut tx, &OrderCreated { order_id: 1 }).await?;
+/// tx.commit().await?;
+/// # Ok(())
+/// # }
+/// ```
+pub struct Outbox<Db: Database> {
+    pub(crate) inner: Arc<Inner<Db>>,
+}
+
+pub(crate) struct Inner<Db: Database> {
+    pool: Pool<Db>,
+    names: Names,
+    registry: Registry,
+    pub(crate) inserts: Inserts,
+    pub(crate) limits: Limits,
+    pub(crate) partitions: u16,
+    pub(crate) clock: Arc<dyn Clock>,
+}
+
+impl<Db: Database> Outbox<Db> {
+    /// Starts with every handler that is linked into this program.
+    pub fn builder(pool: Pool<Db>) -> OutboxBuilder<Db> {
+        #[cfg(feature = "inventory")]
+        let registry = Registry::linked();
+        #[cfg(not(feature = "inventory"))]
+        let registry = Registry::builder();
+        OutboxBuilder {
+            pool,
+            registry,
+            config: Config::default(),
+            schema: None,
+            prefix: "outbox_".to_owned(),
+            limits: Limits::default(),
+        }
+    }
+
+    /// The handlers of this process.
+    #[must_use]
+    pub fn registry(&self) -> &Registry {
+        &self.inner.registry
+    }
+
+    /// What is registered: id, event, policy, its source and location of each handler.
+    #[must_use]
+    pub fn handlers(&self) -> crate::Report {
+        self.inner.registry.handlers()
+    }
+
+    /// Creates or updates the tables; does nothing if they are up to date. Safe when many
+    /// processes do it at once.
+    ///
+    /// # Errors
+    /// When the database fails, or the tables are those of a newer version of this library.
+    pub async fn migrate(&self) -> Result<()> {
+        let found = Db::migrate(&self.inner.pool, &self.inner.names).await?;
+        tracing::info!(tables = %self.inner.names, found, "outbox tables are up to date");
+        Ok(())
+    }
+
+    /// The statements of [`migrate`](Self::migrate), for those who run them by hand.
+    #[must_use]
+    pub fn schema_sql(&self) -> String {
+        store::printed(&Db::migrations(&self.inner.names))
+    }
+}
+
+impl<Db: Database> Clone for Outbox<Db> {
+    fn clone(&self) -> Self {
+        Self {
+            inner: Arc::clone(&self.inner),
+        }
+    }
+}
+
+impl<Db: Database> fmt::Debug for Outbox<Db> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Outbox")
+            .field("database", &Db::NAME)
+            .field("tables", &self.inner.names)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Puts an [`Outbox`] together.
+#[must_use = "a builder does nothing until `build`"]
+pub struct OutboxBuilder<Db: Database> {
+    pool: Pool<Db>,
+    registry: RegistryBuilder,
+    config: Config,
+    schema: Option<String>,
+    prefix: String,
+    limits: Limits,
+}
+
+impl<Db: Database> OutboxBuilder<Db> {
+    /// These handlers instead of the linked ones, with their state and policies.
+    pub fn registry(mut self, registry: RegistryBuilder) -> Self {
+        self.registry = registry;
+        self
+    }
+
+    /// See [`RegistryBuilder::handler`].
+    pub fn handler<H: Registered>(mut self) -> Self {
+        self.registry = self.registry.handler::<H>();
+        self
+    }
+
+    /// See [`RegistryBuilder::state`].
+    pub fn state<T: Send + Sync + 'static>(mut self, value: T) -> Self {
+        self.registry = self.registry.state(value);
+        self
+    }
+
+    /// See [`RegistryBuilder::retry_policy`].
+    pub fn retry_policy(mut self, policy: impl IntoPolicy) -> Self {
+        self.registry = self.registry.retry_policy(policy);
+        self
+    }
+
+    /// See [`RegistryBuilder::named_policy`].
+    pub fn named_policy(mut self, name: impl Into<String>, policy: impl IntoPolicy) -> Self {
+        self.registry = self.registry.named_policy(name, policy);
+        self
+    }
+
+    /// Settings, among them the default policy and whether the tables are created at start.
+    pub fn config(mut self, config: Config) -> Self {
+        self.registry = self.registry.config(&config);
+        self.config = config;
+        self
+    }
+
+    /// The schema (in MySQL the database) of the tables; by default the connection's own.
+    pub fn schema(mut self, schema: impl Into<String>) -> Self {
+        self.schema = Some(schema.into());
+        self
+    }
+
+    /// What the names of the tables start with. Default: `outbox_`.
+    pub fn table_prefix(mut self, prefix: impl Into<String>) -> Self {
+        self.prefix = prefix.into();
+        self
+    }
+
+    /// How much one record may hold.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Checks everything, and creates or updates the tables unless the configuration says
+    /// otherwise.
+    ///
+    /// # Errors
+    /// When a name, the configuration or a handler is wrong, or the database fails.
+    pub async fn build(self) -> Result<Outbox<Db>> {
+        self.config.check()?;
+        let names = Names::new(self.schema, self.prefix)?;
+        let outbox = Outbox {
+            inner: Arc::new(Inner {
+                inserts: Db::inserts(&names),
+                names,
+                registry: self.registry.build()?,
+                pool: self.pool,
+                limits: self.limits,
+                partitions: PARTITIONS,
+                clock: Arc::new(SystemClock),
+            }),
+        };
+        if self.config.schema_initialization.enabled {
+            outbox.migrate().await?;
+        }
+        Ok(outbox)
+    }
+}
+
+/// How many parts the keys are divided into. Stored with each record: not to be changed under
+/// stored ones.
+const PARTITIONS: u16 = 64;
+
+impl<Db: Database> fmt::Debug for OutboxBuilder<Db> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OutboxBuilder")
+            .field("database", &Db::NAME)
+            .field("registry", &self.registry)
+            .finish_non_exhaustive()
+    }
+}

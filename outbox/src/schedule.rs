@@ -1,0 +1,177 @@
+//! Publishing: from an event to a record in the caller's transaction.
+
+use std::{fmt, time::Duration};
+
+use jiff::Timestamp;
+
+use crate::{
+    Database, Outbox, OutboxEvent, Record, Result,
+    error::While as _,
+    partition::partition_of,
+    store::{Due, NewRecord},
+};
+
+impl<Db: Database> Outbox<Db> {
+    /// Writes the event into the caller's transaction: it is delivered if and only if that commits.
+    ///
+    /// Takes the connection that the business rows are written with, so that there is no way to
+    /// write outside of it by accident: `outbox.publish(&mut tx, &event)`.
+    ///
+    /// # Errors
+    /// When the event is not valid or too large, before any SQL; or when the database fails.
+    pub async fn publish<E: OutboxEvent>(
+        &self,
+        connection: &mut Db::Connection,
+        event: &E,
+    ) -> Result<()> {
+        self.schedule(event).send(connection).await.map(|_| ())
+    }
+
+    /// Writes all events in one statement, in their order.
+    ///
+    /// # Errors
+    /// When one of them is not valid or too large, before any SQL; or when the database fails.
+    pub async fn publish_all<E: OutboxEvent>(
+        &self,
+        connection: &mut Db::Connection,
+        events: &[E],
+    ) -> Result<()> {
+        if events.is_empty() {
+            return Ok(());
+        }
+        let records = events
+            .iter()
+            .map(|event| self.schedule(event).into_record())
+            .collect::<Result<Vec<NewRecord>>>()?;
+        Db::insert_all(connection, &self.inner.inserts, &records)
+            .await
+            .doing("publishing events")
+    }
+
+    /// Like [`publish`](Self::publish), with more to say: a key, a time, a dedup key, headers.
+    #[must_use = "nothing is written until `send`"]
+    pub fn schedule<'a, E: OutboxEvent>(&'a self, event: &'a E) -> Schedule<'a, Db, E> {
+        Schedule {
+            outbox: self,
+            event,
+            key: None,
+            due: Due::Now,
+            dedup_key: None,
+            headers: Vec::new(),
+            max_retries: None,
+        }
+    }
+}
+
+/// An event that is about to be published; see [`Outbox::schedule`].
+#[must_use = "nothing is written until `send`"]
+pub struct Schedule<'a, Db: Database, E> {
+    outbox: &'a Outbox<Db>,
+    event: &'a E,
+    key: Option<String>,
+    due: Due,
+    dedup_key: Option<String>,
+    headers: Vec<(String, String)>,
+    max_retries: Option<u32>,
+}
+
+/// What became of an event that was sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+#[must_use = "a duplicate was not written"]
+pub enum Scheduled {
+    /// It was written.
+    Published {
+        /// The id of its record.
+        record_id: i64,
+    },
+    /// One with the same dedup key is there already; nothing was written, and the transaction
+    /// goes on.
+    Duplicate,
+}
+
+impl<Db: Database, E: OutboxEvent> Schedule<'_, Db, E> {
+    /// Another key than the event's own.
+    pub fn key(mut self, key: impl fmt::Display) -> Self {
+        self.key = Some(key.to_string());
+        self
+    }
+
+    /// Not handled before this long after now, by the database's clock. The last of
+    /// `delay` and [`at`](Self::at) holds.
+    pub fn delay(mut self, delay: Duration) -> Self {
+        self.due = Due::In(delay);
+        self
+    }
+
+    /// Not handled before this time, by the database's clock.
+    pub fn at(mut self, time: Timestamp) -> Self {
+        self.due = Due::At(time);
+        self
+    }
+
+    /// Written once, however often it is sent: a second one with the same key is a
+    /// [`Scheduled::Duplicate`].
+    pub fn dedup_key(mut self, key: impl fmt::Display) -> Self {
+        self.dedup_key = Some(key.to_string());
+        self
+    }
+
+    /// Something for the handlers, beside the event. The last value of a name holds.
+    pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.headers.push((name.into(), value.into()));
+        self
+    }
+
+    /// Stored with the record; wins over the policy of whatever handles it.
+    pub fn max_retries(mut self, n: u32) -> Self {
+        self.max_retries = Some(n);
+        self
+    }
+
+    /// Writes it into the caller's transaction.
+    ///
+    /// # Errors
+    /// When the event is not valid or something is too long, before any SQL; or when the
+    /// database fails.
+    pub async fn send(self, connection: &mut Db::Connection) -> Result<Scheduled> {
+        let inserts = &self.outbox.inner.inserts;
+        let record = self.into_record()?;
+        let written = Db::insert(connection, inserts, &record)
+            .await
+            .doing("publishing an event")?;
+        Ok(match written {
+            Some(record_id) => Scheduled::Published { record_id },
+            None => Scheduled::Duplicate,
+        })
+    }
+
+    fn into_record(self) -> Result<NewRecord> {
+        let inner = &self.outbox.inner;
+        let mut record = Record::of(self.event, &*inner.clock)?;
+        if let Some(key) = self.key {
+            record.key = key;
+        }
+        record.headers.extend(self.headers);
+        record.max_retries = self.max_retries;
+        inner
+            .limits
+            .check(E::NAME, &record, self.dedup_key.as_deref())?;
+        Ok(NewRecord {
+            partition: partition_of(&record.key, inner.partitions),
+            record,
+            due: self.due,
+            dedup_key: self.dedup_key,
+        })
+    }
+}
+
+impl<Db: Database, E: OutboxEvent> fmt::Debug for Schedule<'_, Db, E> {
+    /// Without the key and the headers, which are the user's data.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Schedule")
+            .field("event", &E::NAME)
+            .field("due", &self.due)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,150 @@
+//! The tables, and every statement on them. SQL stands in the driver files only; they mirror each
+//! other, function by function.
+
+mod migrate;
+#[cfg(feature = "mysql")]
+mod mysql;
+mod names;
+#[cfg(feature = "postgres")]
+mod postgres;
+#[cfg(feature = "sqlite")]
+mod sqlite;
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use sqlx::{AssertSqlSafe, Pool, SqlSafeStr as _, SqlStr};
+
+use crate::{Record, Result};
+pub(crate) use migrate::Migration;
+pub(crate) use migrate::printed;
+pub(crate) use names::Names;
+
+/// A database that can hold the outbox: `sqlx::Sqlite`, `sqlx::Postgres` or `sqlx::MySql`, each
+/// with the feature of the same name.
+#[diagnostic::on_unimplemented(
+    message = "the outbox cannot be stored in `{Self}`",
+    note = "use a pool of `sqlx::Sqlite`, `sqlx::Postgres` or `sqlx::MySql`, and the feature `sqlite`, `postgres` or `mysql` of `outbox`"
+)]
+pub trait Database: sqlx::Database + Driver {}
+
+/// What each driver does. Sealed: users choose a database, they do not write one.
+pub trait Driver: sqlx::Database {
+    /// Every step from nothing to the newest schema, in order.
+    #[doc(hidden)]
+    fn migrations(names: &Names) -> Vec<Migration>;
+
+    /// Applies the steps that are missing, one process at a time. The version that was found.
+    #[doc(hidden)]
+    fn migrate(pool: &Pool<Self>, names: &Names) -> impl Future<Output = Result<i64>> + Send;
+
+    /// The statements of publishing, with the names of the tables in them.
+    #[doc(hidden)]
+    fn inserts(names: &Names) -> Inserts;
+
+    /// Writes one record. `None` if its dedup key is there already.
+    #[doc(hidden)]
+    fn insert(
+        connection: &mut Self::Connection,
+        inserts: &Inserts,
+        record: &NewRecord,
+    ) -> impl Future<Output = Result<Option<i64>, sqlx::Error>> + Send;
+
+    /// Writes all records in one statement, in their order. They have no dedup keys.
+    #[doc(hidden)]
+    fn insert_all(
+        connection: &mut Self::Connection,
+        inserts: &Inserts,
+        records: &[NewRecord],
+    ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
+}
+
+/// A record that is about to be written.
+#[derive(Debug)]
+pub struct NewRecord {
+    pub(crate) record: Record,
+    pub(crate) partition: u16,
+    pub(crate) due: Due,
+    pub(crate) dedup_key: Option<String>,
+}
+
+impl NewRecord {
+    /// As JSON text; none if there are none.
+    pub(crate) fn headers(&self) -> Option<String> {
+        let headers = &self.record.headers;
+        (!headers.is_empty())
+            .then(|| serde_json::to_string(headers).ok())
+            .flatten()
+    }
+}
+
+/// When a record is to be handled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Due {
+    Now,
+    /// That long after the moment at which the database writes it.
+    In(Duration),
+    At(Timestamp),
+}
+
+impl Due {
+    /// Microseconds: after the database's present, and since 1970. At most one is there.
+    pub(crate) fn micros(self) -> (Option<i64>, Option<i64>) {
+        // 100 years: beyond it, databases differ in what a date can be.
+        const LONGEST: i64 = 100 * 366 * 24 * 3600 * 1_000_000;
+        match self {
+            Self::Now => (None, None),
+            Self::In(delay) => {
+                let micros = i64::try_from(delay.as_micros()).unwrap_or(LONGEST);
+                (Some(micros.min(LONGEST)), None)
+            }
+            Self::At(at) => {
+                let latest = 253_402_300_799_000_000; // the end of the year 9999
+                (None, Some(at.as_microsecond().clamp(0, latest)))
+            }
+        }
+    }
+}
+
+/// The statements of publishing, made once per outbox.
+#[derive(Debug, Clone)]
+pub struct Inserts {
+    pub(crate) one: SqlStr,
+    pub(crate) one_deduplicated: SqlStr,
+    pub(crate) many: SqlStr,
+}
+
+/// SQL that was put together from our own text and checked [`Names`].
+pub(crate) fn trusted(sql: String) -> SqlStr {
+    AssertSqlSafe(sql).into_sql_str()
+}
+
+/// All records as one JSON array, for databases without array parameters.
+#[cfg(any(feature = "mysql", feature = "sqlite"))]
+fn as_json(new: &[NewRecord]) -> Result<String, sqlx::Error> {
+    #[derive(serde::Serialize)]
+    struct Row<'a> {
+        event_id: String,
+        event: &'a str,
+        version: u32,
+        key: &'a str,
+        part: u16,
+        payload: &'a str,
+        headers: Option<String>,
+        max_retries: Option<u32>,
+    }
+    let rows: Vec<Row<'_>> = new
+        .iter()
+        .map(|new| Row {
+            event_id: new.record.event_id.simple().to_string(),
+            event: &new.record.event,
+            version: new.record.version,
+            key: &new.record.key,
+            part: new.partition,
+            payload: &new.record.payload,
+            headers: new.headers(),
+            max_retries: new.record.max_retries,
+        })
+        .collect();
+    serde_json::to_string(&rows).map_err(|error| sqlx::Error::Encode(error.into()))
+}

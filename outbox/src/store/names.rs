@@ -1,0 +1,94 @@
+//! The names of the tables, checked before they become part of a statement.
+
+use std::fmt;
+
+use crate::{Error, Result};
+
+/// The prefix of all tables, and the schema (or database) they are in.
+#[derive(Debug, Clone)]
+pub struct Names {
+    schema: Option<String>,
+    prefix: String,
+}
+
+impl Names {
+    pub(crate) fn new(schema: Option<String>, prefix: String) -> Result<Self> {
+        if let Some(schema) = &schema {
+            check("a schema", schema)?;
+        }
+        check("a table prefix", &prefix)?;
+        Ok(Self { schema, prefix })
+    }
+
+    /// A table, quoted with the database's own mark.
+    pub(crate) fn table(&self, name: &str, mark: char) -> String {
+        let table = format!("{mark}{}{name}{mark}", self.prefix);
+        match &self.schema {
+            Some(schema) => format!("{mark}{schema}{mark}.{table}"),
+            None => table,
+        }
+    }
+
+    /// An index or a lock, which have no schema in front.
+    pub(crate) fn plain(&self, name: &str) -> String {
+        format!("{}{name}", self.prefix)
+    }
+
+    /// The schema, quoted, if there is one.
+    pub(crate) fn schema(&self) -> Option<&str> {
+        self.schema.as_deref()
+    }
+}
+
+impl fmt::Display for Names {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.schema {
+            Some(schema) => write!(f, "{schema}.{}*", self.prefix),
+            None => write!(f, "{}*", self.prefix),
+        }
+    }
+}
+
+fn check(what: &'static str, name: &str) -> Result<()> {
+    let sound = (1..=30).contains(&name.len())
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        && !name.starts_with(|first: char| first.is_ascii_digit());
+    if sound {
+        return Ok(());
+    }
+    Err(Error::BadName {
+        what,
+        name: name.to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_plain_identifiers_are_names() {
+        for bad in [
+            "",
+            "a b",
+            "a;drop table x",
+            "\"",
+            "1st",
+            "ä",
+            "a.b",
+            &"x".repeat(31),
+            "a\0",
+        ] {
+            assert!(Names::new(None, bad.to_owned()).is_err(), "{bad:?}");
+            assert!(
+                Names::new(Some(bad.to_owned()), "outbox_".to_owned()).is_err(),
+                "{bad:?}"
+            );
+        }
+        let names = Names::new(Some("shop".to_owned()), "outbox_".to_owned()).unwrap();
+        assert_eq!(names.table("record", '"'), "\"shop\".\"outbox_record\"");
+        assert_eq!(names.plain("record_due"), "outbox_record_due");
+    }
+}

@@ -1,0 +1,88 @@
+//! The tables: made once, by one of many, never by an older program.
+
+use outbox::{Config, Error, Outbox, OutboxEvent, Registry};
+use serde::{Deserialize, Serialize};
+use sqlx::AssertSqlSafe;
+
+use crate::on_each_database;
+
+#[derive(Serialize, Deserialize, OutboxEvent)]
+#[outbox_event(name = "migrated")]
+struct Migrated {}
+
+fn nobody() -> outbox::RegistryBuilder {
+    Registry::builder().allow_empty()
+}
+
+on_each_database! {
+    async fn ten_processes_that_start_at_once_make_the_tables_once(_db) {
+        let pool = database::empty().await;
+        let starts = (0..10).map(|_| {
+            let pool = pool.clone();
+            tokio::spawn(async move { Outbox::builder(pool).registry(nobody()).build().await.map(|_| ()) })
+        });
+        for start in starts.collect::<Vec<_>>() {
+            start.await.unwrap().unwrap();
+        }
+        let versions: Vec<i64> = sqlx::query_scalar("select version from outbox_schema").fetch_all(&pool).await.unwrap();
+        assert_eq!(versions, [1]);
+    }
+
+    async fn a_newer_schema_is_refused(db) {
+        sqlx::query("update outbox_schema set version = 99").execute(&db.pool).await.unwrap();
+        let error = db.outbox.migrate().await.unwrap_err();
+        assert!(matches!(error, Error::NewerSchema { found: 99, known: 1 }), "{error}");
+    }
+
+    async fn the_printed_statements_make_the_same_tables(_db) {
+        let pool = database::empty().await;
+        let mut by_hand = Config::default();
+        by_hand.schema_initialization.enabled = false;
+        let outbox = Outbox::builder(pool.clone()).registry(nobody()).config(by_hand).build().await.unwrap();
+
+        let mut connection = pool.acquire().await.unwrap();
+        let too_early = outbox.publish(&mut connection, &Migrated {}).await.unwrap_err();
+        assert!(matches!(too_early, Error::Database { doing: "publishing an event", .. }), "{too_early}");
+        for statement in outbox.schema_sql().split(";\n").filter(|statement| !statement.trim().is_empty()) {
+            sqlx::query(AssertSqlSafe(statement)).execute(&mut *connection).await.unwrap();
+        }
+        outbox.publish(&mut connection, &Migrated {}).await.unwrap();
+        // Migrating afterwards finds its work done.
+        outbox.migrate().await.unwrap();
+        outbox.migrate().await.unwrap();
+    }
+
+    async fn tables_have_the_prefix_that_was_given(db) {
+        let other = Outbox::builder(db.pool.clone()).registry(nobody()).table_prefix("Mail_").build().await.unwrap();
+        let mut connection = db.pool.acquire().await.unwrap();
+        other.publish(&mut connection, &Migrated {}).await.unwrap();
+        let count: i64 = sqlx::query_scalar("select count(*) from outbox_record").fetch_one(&mut *connection).await.unwrap();
+        assert_eq!(count, 0);
+    }
+
+    async fn a_name_that_is_no_identifier_never_reaches_the_database(db) {
+        for bad in ["x; drop table outbox_record", "a\"b", "", "schön"] {
+            let prefix = Outbox::builder(db.pool.clone()).registry(nobody()).table_prefix(bad).build().await.unwrap_err();
+            let schema = Outbox::builder(db.pool.clone()).registry(nobody()).schema(bad).build().await.unwrap_err();
+            assert!(matches!((prefix, schema), (Error::BadName { .. }, Error::BadName { .. })), "{bad}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_schema_of_its_own_is_created_on_postgres() {
+    let pool = crate::database::postgres::empty().await;
+    let outbox = Outbox::builder(pool.clone())
+        .registry(nobody())
+        .schema("mailing")
+        .build()
+        .await
+        .unwrap();
+    let mut connection = pool.acquire().await.unwrap();
+    outbox.publish(&mut connection, &Migrated {}).await.unwrap();
+    let count: i64 = sqlx::query_scalar("select count(*) from mailing.outbox_record")
+        .fetch_one(&pool)
+        .await
+        .unwrap();
+    assert_eq!(count, 1);
+}

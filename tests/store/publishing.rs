@@ -1,0 +1,181 @@
+//! From an event to a row in the caller's transaction.
+
+use std::time::Duration;
+
+use outbox::{Error, OutboxEvent, Scheduled};
+use serde::{Deserialize, Serialize};
+use sqlx::AssertSqlSafe;
+
+use crate::on_each_database;
+
+#[derive(Debug, Serialize, Deserialize, OutboxEvent)]
+#[outbox_event(name = "order.created", key = order_id, version = 3, validate = has_text)]
+struct OrderCreated {
+    order_id: String,
+    text: String,
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("the text is missing")]
+struct NoText;
+
+fn has_text(event: &OrderCreated) -> Result<(), NoText> {
+    if event.text.is_empty() {
+        return Err(NoText);
+    }
+    Ok(())
+}
+
+fn order(id: impl ToString, text: impl Into<String>) -> OrderCreated {
+    OrderCreated {
+        order_id: id.to_string(),
+        text: text.into(),
+    }
+}
+
+/// Not ASCII, with everything that escaping could trip over.
+const TEXT: &str = "Grüße 🚀 \"quoted\" \\ 'single' \u{1} 日本語 %s ?1 $1";
+
+on_each_database! {
+    async fn a_committed_event_is_there_and_a_rolled_back_one_is_not(db) {
+        let mut tx = db.pool.begin().await.unwrap();
+        db.outbox.publish(&mut tx, &order("gone", "x")).await.unwrap();
+        tx.rollback().await.unwrap();
+
+        let mut tx = db.pool.begin().await.unwrap();
+        db.outbox.publish(&mut tx, &order("ключ 7", TEXT)).await.unwrap();
+        let uncommitted: i64 = sqlx::query_scalar("select count(*) from outbox_record").fetch_one(&mut *tx).await.unwrap();
+        assert_eq!(uncommitted, 1);
+        tx.commit().await.unwrap();
+
+        let sql = format!("select {}, event, version, status, payload from outbox_record", database::KEY);
+        let row: (String, String, i64, String, String) = sqlx::query_as(AssertSqlSafe(sql)).fetch_one(&db.pool).await.unwrap();
+        assert_eq!((&*row.0, &*row.1, row.2, &*row.3), ("ключ 7", "order.created", 3, "pending"));
+        let stored: OrderCreated = serde_json::from_str(&row.4).unwrap();
+        assert_eq!(stored.text, TEXT);
+
+        let sql = format!("select {} from outbox_record", database::SECONDS_OLD);
+        let age: i64 = sqlx::query_scalar(AssertSqlSafe(sql)).fetch_one(&db.pool).await.unwrap();
+        assert!((0..60).contains(&age), "created {age} s ago by the database's clock");
+    }
+
+    async fn a_plain_connection_will_do(db) {
+        let mut connection = db.pool.acquire().await.unwrap();
+        db.outbox.publish(&mut connection, &order(1, "x")).await.unwrap();
+        let count: i64 = sqlx::query_scalar("select count(*) from outbox_record").fetch_one(&db.pool).await.unwrap();
+        assert_eq!(count, 1);
+    }
+
+    async fn many_events_are_written_in_their_order(db) {
+        let events: Vec<OrderCreated> = (0..3000).map(|n| order(n % 7, format!("{n} {TEXT}"))).collect();
+        let mut tx = db.pool.begin().await.unwrap();
+        db.outbox.publish_all(&mut tx, &events).await.unwrap();
+        db.outbox.publish_all::<OrderCreated>(&mut tx, &[]).await.unwrap();
+        tx.commit().await.unwrap();
+
+        let sql = format!("select {}, payload from outbox_record order by id", database::KEY);
+        let rows: Vec<(String, String)> = sqlx::query_as(AssertSqlSafe(sql)).fetch_all(&db.pool).await.unwrap();
+        assert_eq!(rows.len(), events.len());
+        for ((key, payload), event) in rows.iter().zip(&events) {
+            let stored: OrderCreated = serde_json::from_str(payload).unwrap();
+            assert_eq!((key, &stored.text), (&event.order_id, &event.text));
+        }
+        let one: Vec<u8> = sqlx::query_scalar("select event_id from outbox_record order by id limit 1").fetch_one(&db.pool).await.map(|id: uuid::Uuid| id.into_bytes().to_vec()).unwrap();
+        assert_eq!(uuid::Uuid::from_slice(&one).unwrap().get_version_num(), 7);
+        let different: i64 = sqlx::query_scalar("select count(distinct event_id) from outbox_record").fetch_one(&db.pool).await.unwrap();
+        assert_eq!(different, 3000);
+    }
+
+    async fn both_ways_of_publishing_give_the_same_partition(db) {
+        let mut tx = db.pool.begin().await.unwrap();
+        db.outbox.publish(&mut tx, &order("Hello, world!", "x")).await.unwrap();
+        db.outbox.publish_all(&mut tx, &[order("Hello, world!", "x")]).await.unwrap();
+        tx.commit().await.unwrap();
+        // murmur3 of the key is 0xc0363e43; of 64 partitions that is the fourth.
+        let count: i64 = sqlx::query_scalar("select count(*) from outbox_record where part = 3").fetch_one(&db.pool).await.unwrap();
+        assert_eq!(count, 2);
+    }
+
+    async fn a_repeated_dedup_key_writes_nothing_and_the_transaction_goes_on(db) {
+        let send = async |connection: &mut _, key: &str| {
+            db.outbox.schedule(&order(1, "x")).dedup_key(key).send(connection).await.unwrap()
+        };
+        let mut tx = db.pool.begin().await.unwrap();
+        assert!(matches!(send(&mut tx, "once").await, Scheduled::Published { .. }));
+        assert_eq!(send(&mut tx, "once").await, Scheduled::Duplicate);
+        // Keys are bytes: neither case nor a space at the end makes them the same.
+        assert!(matches!(send(&mut tx, "Once").await, Scheduled::Published { .. }));
+        assert!(matches!(send(&mut tx, "once ").await, Scheduled::Published { .. }));
+        db.outbox.publish(&mut tx, &order(2, "after the duplicate")).await.unwrap();
+        tx.commit().await.unwrap();
+
+        let mut tx = db.pool.begin().await.unwrap();
+        assert_eq!(send(&mut tx, "once").await, Scheduled::Duplicate);
+        tx.commit().await.unwrap();
+        let count: i64 = sqlx::query_scalar("select count(*) from outbox_record").fetch_one(&db.pool).await.unwrap();
+        assert_eq!(count, 4);
+    }
+
+    async fn everything_that_can_be_said_is_stored(db) {
+        let mut tx = db.pool.begin().await.unwrap();
+        let event = order("own", "x");
+        let sent = db.outbox.schedule(&event).key("other").header("tenant", "ACME é").header("tenant", TEXT).max_retries(u32::MAX).send(&mut tx).await.unwrap();
+        tx.commit().await.unwrap();
+        let Scheduled::Published { record_id } = sent else { unreachable!("{sent:?}") };
+
+        let sql = format!("select id, {}, headers, max_retries from outbox_record", database::KEY);
+        let row: (i64, String, String, i64) = sqlx::query_as(AssertSqlSafe(sql)).fetch_one(&db.pool).await.unwrap();
+        assert_eq!((row.0, &*row.1, row.3), (record_id, "other", i64::from(u32::MAX)));
+        let headers: std::collections::BTreeMap<String, String> = serde_json::from_str(&row.2).unwrap();
+        assert_eq!(headers["tenant"], TEXT, "the last value of a name holds");
+    }
+
+    async fn due_times_are_by_the_database_s_clock_and_out_of_the_pending_rows(db) {
+        let mut tx = db.pool.begin().await.unwrap();
+        let event = order(1, "x");
+        let at = "2100-01-01T00:00:00.123456Z".parse().unwrap();
+        let sent = [
+            db.outbox.schedule(&event).delay(Duration::from_secs(3600)).send(&mut tx).await.unwrap(),
+            db.outbox.schedule(&event).at(at).send(&mut tx).await.unwrap(),
+            db.outbox.schedule(&event).delay(Duration::MAX).send(&mut tx).await.unwrap(),
+        ];
+        tx.commit().await.unwrap();
+        assert!(sent.iter().all(|sent| matches!(sent, Scheduled::Published { .. })));
+
+        let sql = format!("select status, {} from outbox_record order by id", database::SECONDS_UNTIL_DUE);
+        let rows: Vec<(String, i64)> = sqlx::query_as(AssertSqlSafe(sql)).fetch_all(&db.pool).await.unwrap();
+        assert!(rows.iter().all(|(status, _)| status == "scheduled"), "{rows:?}");
+        assert!((3500..=3600).contains(&rows[0].1), "{rows:?}");
+        let years = rows[1].1 / (365 * 24 * 3600);
+        assert!((60..=80).contains(&years), "{rows:?}");
+        assert!(rows[2].1 > 99 * 365 * 24 * 3600, "{rows:?}");
+    }
+
+    async fn what_is_too_long_or_not_valid_is_refused_before_any_sql(db) {
+        let mut tx = db.pool.begin().await.unwrap();
+        let fits = order(1, "x".repeat(1024 * 1024 - 100));
+        db.outbox.publish(&mut tx, &fits).await.unwrap();
+
+        let long = "ä".repeat(128);
+        let refused = [
+            db.outbox.publish(&mut tx, &order(1, "x".repeat(1024 * 1024))).await.unwrap_err(),
+            db.outbox.publish(&mut tx, &order(&long, "x")).await.unwrap_err(),
+            db.outbox.schedule(&fits).dedup_key(&long).send(&mut tx).await.unwrap_err(),
+            db.outbox.schedule(&fits).header("big", "x".repeat(65 * 1024)).send(&mut tx).await.unwrap_err(),
+        ];
+        for error in refused {
+            assert!(matches!(error, Error::TooLong { .. }), "{error}");
+        }
+        let nul = db.outbox.publish(&mut tx, &order("a\0b", "x")).await.unwrap_err();
+        assert!(matches!(nul, Error::Nul { what: "the key", .. }), "{nul}");
+        let invalid = db.outbox.publish(&mut tx, &order(1, "")).await.unwrap_err();
+        assert!(matches!(invalid, Error::Event(_)), "{invalid}");
+        let one_of_many = db.outbox.publish_all(&mut tx, &[order(1, "x"), order(2, "")]).await.unwrap_err();
+        assert!(matches!(one_of_many, Error::Event(_)), "{one_of_many}");
+
+        // The transaction has seen none of it.
+        tx.commit().await.unwrap();
+        let count: i64 = sqlx::query_scalar("select count(*) from outbox_record").fetch_one(&db.pool).await.unwrap();
+        assert_eq!(count, 1);
+    }
+}
