@@ -48,7 +48,7 @@ fn write_crate(
     fs::create_dir_all(crate_folder.join("src"))?;
     let manifest = format!(
         "[package]\nname = \"{name}\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n[workspace]\n\n\
-         [dependencies]\noutbox = {{ path = {:?} }}\nserde = {{ version = \"1\", features = [\"derive\"] }}\n",
+         [dependencies]\noutbox = {{ path = {:?}, default-features = false, features = [\"inventory\"] }}\nserde = {{ version = \"1\", features = [\"derive\"] }}\n",
         root.join("outbox")
     );
     fs::write(crate_folder.join("Cargo.toml"), manifest)?;

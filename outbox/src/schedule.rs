@@ -49,6 +49,28 @@ impl<Db: Database> Outbox<Db> {
     }
 
     /// Like [`publish`](Self::publish), with more to say: a key, a time, a dedup key, headers.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use outbox::{Database, Outbox, OutboxEvent, Scheduled};
+    /// # #[derive(serde::Serialize, serde::Deserialize, OutboxEvent)]
+    /// # #[outbox_event(name = "order.created", key = order_id)]
+    /// # struct OrderCreated { order_id: i64 }
+    /// async fn remind(outbox: &Outbox<sqlx::Sqlite>, tx: &mut sqlx::SqliteConnection) -> outbox::Result<()> {
+    ///     let event = OrderCreated { order_id: 7 };
+    ///     let sent = outbox
+    ///         .schedule(&event)
+    ///         .delay(Duration::from_secs(3600))
+    ///         .dedup_key("reminder/7")
+    ///         .header("tenant", "acme")
+    ///         .send(tx)
+    ///         .await?;
+    ///     if sent == Scheduled::Duplicate {
+    ///         println!("has been sent before");
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use = "nothing is written until `send`"]
     pub fn schedule<'a, E: OutboxEvent>(&'a self, event: &'a E) -> Schedule<'a, Db, E> {
         Schedule {

@@ -1,8 +1,8 @@
 //! The stored outbox on real databases: the same cases on SQLite, PostgreSQL and MySQL/MariaDB.
 
 #![expect(
-    clippy::unwrap_used,
     clippy::expect_used,
+    clippy::panic,
     reason = "every function here is part of a test"
 )]
 
@@ -20,9 +20,7 @@ macro_rules! on_each_database {
     };
     (@$database:ident $(async fn $name:ident($db:ident) $body:block)*) => {
         mod $database {
-            #[allow(unused_imports, reason = "what some tests need")]
             use super::*;
-            #[allow(unused_imports, reason = "what some tests need")]
             use crate::database::$database as database;
 
             $(#[tokio::test]

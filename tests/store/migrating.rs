@@ -69,20 +69,31 @@ on_each_database! {
     }
 }
 
-#[tokio::test]
-async fn a_schema_of_its_own_is_created_on_postgres() {
-    let pool = crate::database::postgres::empty().await;
-    let outbox = Outbox::builder(pool.clone())
-        .registry(nobody())
-        .schema("mailing")
-        .build()
-        .await
-        .unwrap();
-    let mut connection = pool.acquire().await.unwrap();
-    outbox.publish(&mut connection, &Migrated {}).await.unwrap();
-    let count: i64 = sqlx::query_scalar("select count(*) from mailing.outbox_record")
-        .fetch_one(&pool)
-        .await
-        .unwrap();
-    assert_eq!(count, 1);
+/// SQLite has none of its own: there, a schema is another file.
+macro_rules! with_a_schema_of_its_own {
+    ($($database:ident)*) => {$(
+        #[tokio::test]
+        async fn $database() {
+            let pool = crate::database::$database::empty().await;
+            let schema = format!("mail{}", &uuid::Uuid::now_v7().simple().to_string()[..20]);
+            let outbox = Outbox::builder(pool.clone())
+                .registry(super::nobody())
+                .schema(&schema)
+                .build()
+                .await
+                .unwrap();
+            let mut connection = pool.acquire().await.unwrap();
+            outbox.publish(&mut connection, &super::Migrated {}).await.unwrap();
+            let sql = AssertSqlSafe(format!("select count(*) from {schema}.outbox_record"));
+            let count: i64 = sqlx::query_scalar(sql).fetch_one(&pool).await.unwrap();
+            assert_eq!(count, 1);
+        }
+    )*};
+}
+
+mod a_schema_of_its_own_is_created {
+    use outbox::Outbox;
+    use sqlx::AssertSqlSafe;
+
+    with_a_schema_of_its_own!(postgres mysql);
 }

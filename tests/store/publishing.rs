@@ -26,10 +26,25 @@ fn has_text(event: &OrderCreated) -> Result<(), NoText> {
     Ok(())
 }
 
-fn order(id: impl ToString, text: impl Into<String>) -> OrderCreated {
+fn order(id: impl Into<Id>, text: impl Into<String>) -> OrderCreated {
     OrderCreated {
-        order_id: id.to_string(),
+        order_id: id.into().0,
         text: text.into(),
+    }
+}
+
+/// Text or a number.
+struct Id(String);
+
+impl From<&str> for Id {
+    fn from(id: &str) -> Self {
+        Self(id.to_owned())
+    }
+}
+
+impl From<i32> for Id {
+    fn from(id: i32) -> Self {
+        Self(id.to_string())
     }
 }
 
@@ -159,7 +174,7 @@ on_each_database! {
         let long = "ä".repeat(128);
         let refused = [
             db.outbox.publish(&mut tx, &order(1, "x".repeat(1024 * 1024))).await.unwrap_err(),
-            db.outbox.publish(&mut tx, &order(&long, "x")).await.unwrap_err(),
+            db.outbox.publish(&mut tx, &order(&*long, "x")).await.unwrap_err(),
             db.outbox.schedule(&fits).dedup_key(&long).send(&mut tx).await.unwrap_err(),
             db.outbox.schedule(&fits).header("big", "x".repeat(65 * 1024)).send(&mut tx).await.unwrap_err(),
         ];

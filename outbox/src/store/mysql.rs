@@ -10,6 +10,12 @@ impl Database for MySql {}
 impl Driver for MySql {
     fn migrations(names: &Names) -> Vec<Migration> {
         let record = names.table("record", '`');
+        let index = |name: &str| format!("`{}`", names.plain(name));
+        let (pending, scheduled, dedup) = (
+            index("record_pending"),
+            index("record_scheduled"),
+            index("record_dedup"),
+        );
         vec![Migration {
             version: 1,
             // Keys are bytes: no collation takes two of them for the same.
@@ -29,9 +35,9 @@ impl Driver for MySql {
     created_at datetime(6) not null,
     due_at datetime(6),
     completed_at datetime(6),
-    index record_pending (status, part, id),
-    index record_scheduled (status, part, due_at),
-    unique index record_dedup (dedup_key)
+    index {pending} (status, part, id),
+    index {scheduled} (status, part, due_at),
+    unique index {dedup} (dedup_key)
 ) engine = innodb character set utf8mb4 collate utf8mb4_bin"
             )],
         }]
@@ -43,11 +49,21 @@ impl Driver for MySql {
         // Data definition ends transactions here, so the lock is the session's; out of the pool,
         // so that the session, and the lock with it, ends when this future is dropped.
         let mut session = pool.acquire().await.doing(doing)?.detach();
-        sqlx::query("select get_lock(concat('outbox-', md5(concat(database(), ?))), 60)")
-            .bind(names.to_string())
-            .execute(&mut session)
-            .await
-            .doing(doing)?;
+        let lock: Option<i64> = sqlx::query_scalar(
+            "select get_lock(concat('outbox-', md5(concat(database(), ?))), 60)",
+        )
+        .bind(names.to_string())
+        .fetch_one(&mut session)
+        .await
+        .doing(doing)?;
+        if lock != Some(1) {
+            let busy = "another process has been migrating for 60 s, or is stuck";
+            return Err(sqlx::Error::Protocol(busy.to_owned())).doing(doing);
+        }
+        if let Some(schema) = names.schema() {
+            let sql = trusted(format!("create schema if not exists `{schema}`"));
+            sqlx::query(sql).execute(&mut session).await.doing(doing)?;
+        }
         let sql = trusted(format!(
             "create table if not exists {schema} (version bigint primary key, applied_at datetime(6) not null) engine = innodb"
         ));
