@@ -43,6 +43,8 @@ pub(crate) struct Inner<Db: Database> {
     pub(crate) inserts: Inserts,
     pub(crate) limits: Limits,
     pub(crate) partitions: u16,
+    /// `retry.pin-at-schedule`: what a record gets that is scheduled without its own `max_retries`.
+    pub(crate) pinned_max_retries: Option<u32>,
     pub(crate) clock: Arc<dyn Clock>,
 }
 
@@ -193,6 +195,7 @@ impl<Db: Database> OutboxBuilder<Db> {
                 pool: self.pool,
                 limits: self.limits,
                 partitions: PARTITIONS,
+                pinned_max_retries: self.config.retry.pinned_max_retries(),
                 clock: Arc::new(SystemClock),
             }),
         };

@@ -175,7 +175,7 @@ impl<Db: Database, E: OutboxEvent> Schedule<'_, Db, E> {
             record.key = key;
         }
         record.headers.extend(self.headers);
-        record.max_retries = self.max_retries;
+        record.max_retries = self.max_retries.or(inner.pinned_max_retries);
         inner
             .limits
             .check(E::NAME, &record, self.dedup_key.as_deref())?;

@@ -145,6 +145,23 @@ on_each_database! {
         assert_eq!(headers["tenant"], TEXT, "the last value of a name holds");
     }
 
+    async fn a_pinned_default_is_stored_unless_the_record_has_its_own(db) {
+        let config = serde_json::from_str(r#"{ "retry": { "max-retries": 8, "pin-at-schedule": true } }"#).unwrap();
+        let registry = outbox::Registry::builder().allow_empty();
+        let pinning = outbox::Outbox::builder(db.pool.clone()).registry(registry).config(config).build().await.unwrap();
+        let mut tx = db.pool.begin().await.unwrap();
+        let event = order(1, "x");
+        pinning.publish(&mut tx, &event).await.unwrap();
+        let sent = pinning.schedule(&event).max_retries(0).send(&mut tx).await.unwrap();
+        assert!(matches!(sent, Scheduled::Published { .. }));
+        pinning.publish_all(&mut tx, &[order(2, "x")]).await.unwrap();
+        db.outbox.publish(&mut tx, &event).await.unwrap();
+        tx.commit().await.unwrap();
+
+        let stored: Vec<Option<i64>> = sqlx::query_scalar("select max_retries from outbox_record order by id").fetch_all(&db.pool).await.unwrap();
+        assert_eq!(stored, [Some(8), Some(0), Some(8), None]);
+    }
+
     async fn due_times_are_by_the_database_s_clock_and_out_of_the_pending_rows(db) {
         let mut tx = db.pool.begin().await.unwrap();
         let event = order(1, "x");
