@@ -1,6 +1,6 @@
 //! [`Outbox`]: the stored outbox of one application.
 
-use std::{fmt, sync::Arc};
+use std::{borrow::Cow, error::Error, fmt, sync::Arc};
 
 use sqlx::Pool;
 
@@ -136,6 +136,12 @@ impl<Db: Database> OutboxBuilder<Db> {
         self
     }
 
+    /// See [`RegistryBuilder::handler_for`].
+    pub fn handler_for<H: Registered<E>, E>(mut self) -> Self {
+        self.registry = self.registry.handler_for::<H, E>();
+        self
+    }
+
     /// See [`RegistryBuilder::state`].
     pub fn state<T: Send + Sync + 'static>(mut self, value: T) -> Self {
         self.registry = self.registry.state(value);
@@ -151,6 +157,18 @@ impl<Db: Database> OutboxBuilder<Db> {
     /// See [`RegistryBuilder::named_policy`].
     pub fn named_policy(mut self, name: impl Into<String>, policy: impl IntoPolicy) -> Self {
         self.registry = self.registry.named_policy(name, policy);
+        self
+    }
+
+    /// See [`RegistryBuilder::error_name`].
+    pub fn error_name<E: Error + 'static>(mut self, name: impl Into<Cow<'static, str>>) -> Self {
+        self.registry = self.registry.error_name::<E>(name);
+        self
+    }
+
+    /// No handler at all is not an error: for a process that only publishes.
+    pub fn allow_empty(mut self) -> Self {
+        self.registry = self.registry.allow_empty();
         self
     }
 

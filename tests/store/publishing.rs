@@ -51,6 +51,54 @@ impl From<i32> for Id {
 /// Not ASCII, with everything that escaping could trip over.
 const TEXT: &str = "Grüße 🚀 \"quoted\" \\ 'single' \u{1} 日本語 %s ?1 $1";
 
+/// Two transactions with the same dedup key at once: the second waits for the first, and what it
+/// answers depends on how that ends. (SQLite has one writer at a time: there is no second.)
+macro_rules! of_two_at_once_one_is_written {
+    ($($database:ident)*) => {$(
+        #[tokio::test]
+        async fn $database() {
+            let db = crate::database::$database::fresh().await;
+            for first_commits in [true, false] {
+                let key = format!("once/{first_commits}");
+                let mut first = db.pool.begin().await.unwrap();
+                let event = order(1, "first");
+                let sent = db.outbox.schedule(&event).dedup_key(&key).send(&mut first).await.unwrap();
+                assert!(matches!(sent, Scheduled::Published { .. }));
+
+                let (outbox, pool) = (db.outbox.clone(), db.pool.clone());
+                let second = tokio::spawn(async move {
+                    let mut second = pool.begin().await.unwrap();
+                    let event = order(1, "second");
+                    let sent = outbox.schedule(&event).dedup_key(&key).send(&mut second).await.unwrap();
+                    second.commit().await.unwrap();
+                    sent
+                });
+                // Long enough to reach the database; if it is not, the answer is the same.
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                if first_commits {
+                    first.commit().await.unwrap();
+                    assert_eq!(second.await.unwrap(), Scheduled::Duplicate);
+                } else {
+                    first.rollback().await.unwrap();
+                    assert!(matches!(second.await.unwrap(), Scheduled::Published { .. }));
+                }
+            }
+            let count: i64 = sqlx::query_scalar("select count(*) from outbox_record").fetch_one(&db.pool).await.unwrap();
+            assert_eq!(count, 2);
+        }
+    )*};
+}
+
+mod of_two_at_once_one_is_written {
+    use std::time::Duration;
+
+    use outbox::Scheduled;
+
+    use super::order;
+
+    of_two_at_once_one_is_written!(postgres mysql);
+}
+
 on_each_database! {
     async fn a_committed_event_is_there_and_a_rolled_back_one_is_not(db) {
         let mut tx = db.pool.begin().await.unwrap();
