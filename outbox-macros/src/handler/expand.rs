@@ -104,8 +104,13 @@ fn registration(handler: &HandlerModel, paths: &Paths) -> TokenStream {
             quote!(#private::Probe::<#of>::OF_INSTANCE)
         }
     };
-    let of_attribute = option(handler.policy.as_ref().map(|policy| policy.expand(paths)));
+    let of_attribute = match &handler.policy {
+        Some(policy) => policy.expand(paths),
+        None => option(None),
+    };
+    let conditions = &handler.conditions;
     quote! {
+        #(#conditions)*
         #private::Registration {
             id: #id,
             aliases: &[#(#aliases),*],

@@ -51,6 +51,7 @@ pub(super) fn expand(
                 output: output(&function.sig),
                 given,
                 policy: retryable.policy,
+                conditions: Vec::new(),
             };
             expand::registered(&ty, &of, &[handler], &paths)
         }

@@ -6,7 +6,7 @@ use syn::{Type, ext::IdentExt as _, parse_quote, spanned::Spanned as _};
 
 use super::{
     arguments::HandlerArguments,
-    expand, function,
+    conditional, expand, function,
     item::{Block, Function, compact},
     mark,
     model::{Callee, HandlerModel},
@@ -45,17 +45,25 @@ pub(super) fn expand(
     let mut consumed = TokenStream::new();
     let mut any_marked = false;
     for method in block.methods() {
+        let conditions = conditional::take(&mut method.attrs);
         if let Some(arguments) = mark::take(&mut method.attrs, errors) {
             any_marked = true;
-            let retryable = retryable::take(&mut method.attrs, errors);
+            let mut retryable = retryable::take(&mut method.attrs, errors);
+            retryable.add_conditional(conditions.retryable, errors);
             consumed.extend(retryable.consumed);
-            handlers.extend(marked(
-                &self_ty,
-                method,
-                &arguments,
-                retryable.policy,
-                errors,
-            ));
+            let handler = marked(&self_ty, method, &arguments, retryable.policy, errors);
+            handlers.extend(handler.map(|handler| HandlerModel {
+                conditions: conditions.handler,
+                ..handler
+            }));
+        } else {
+            // Not ours after all: back to where it was, to be judged by itself.
+            for (condition, attr) in conditions.retryable {
+                let meta = attr.meta;
+                method
+                    .attrs
+                    .push(parse_quote!(#[cfg_attr(#condition, #meta)]));
+            }
         }
     }
     if !any_marked {
@@ -115,5 +123,6 @@ fn marked(
         output: function::output(&method.sig),
         given,
         policy,
+        conditions: Vec::new(),
     })
 }

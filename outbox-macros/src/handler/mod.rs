@@ -2,6 +2,7 @@
 //! [`validate`] judges both, [`expand`] writes the registration.
 
 mod arguments;
+mod conditional;
 mod expand;
 mod function;
 mod functions;

@@ -1,7 +1,7 @@
 //! What [`validate`](super::validate) hands to [`expand`](super::expand): a handler without faults.
 
 use proc_macro2::{Span, TokenStream};
-use syn::{Ident, Type};
+use syn::{Attribute, Ident, Type};
 
 use super::arguments::HandlerArguments;
 use crate::retryable::Policy;
@@ -20,6 +20,8 @@ pub(super) struct HandlerModel {
     pub(super) output: TokenStream,
     pub(super) given: HandlerArguments,
     pub(super) policy: Option<Policy>,
+    /// `#[cfg(..)]`: it is registered only where these hold.
+    pub(super) conditions: Vec<Attribute>,
 }
 
 /// How it is called, and on what.

@@ -77,6 +77,7 @@ pub(super) fn expand(
         output: TokenStream::new(),
         given,
         policy: retryable.policy,
+        conditions: Vec::new(),
     };
     let registered = expand::registered(&ty.into_token_stream(), &of, &[handler], &paths);
     quote!(#block #registered #consumed)

@@ -104,22 +104,44 @@ fn beside(handler: &Attribute) -> Path {
     path
 }
 
+impl Taken {
+    /// Adds what was written as `#[cfg_attr(condition, retryable(..))]`.
+    pub(crate) fn add_conditional(
+        &mut self,
+        found: Vec<(TokenStream, Attribute)>,
+        errors: &mut Errors,
+    ) {
+        let mut policies = Vec::new();
+        for (condition, attr) in found {
+            if self.policy.is_some() {
+                errors.at(&attr, TWICE);
+            }
+            let consumed = consumed(&attr);
+            self.consumed.extend(quote!(#[cfg(#condition)] #consumed));
+            policies.extend(arguments::read(&attr, errors).map(|policy| (condition, policy)));
+        }
+        if !policies.is_empty() {
+            self.policy = Some(Policy::Conditional(policies));
+        }
+    }
+}
+
+const TWICE: &str = "`#[retryable]` is given twice: a handler has one policy, remove one";
+
+fn consumed(attr: &Attribute) -> TokenStream {
+    let path = attr.path();
+    let mark = quote::format_ident!("{CONSUMED}");
+    quote!(#[#path(#mark)] const _: () = ();)
+}
+
 /// Takes `#[retryable]` away and reads it.
 pub(crate) fn take(attrs: &mut Vec<Attribute>, errors: &mut Errors) -> Taken {
     let taken = take_raw(attrs);
-    let consumed = taken.iter().map(|attr| {
-        let path = attr.path();
-        let mark = quote::format_ident!("{CONSUMED}");
-        quote!(#[#path(#mark)] const _: () = ();)
-    });
-    let consumed = quote!(#(#consumed)*);
+    let consumed = taken.iter().map(consumed).collect();
     let mut taken = taken.into_iter();
     let policy = taken.next().and_then(|attr| arguments::read(&attr, errors));
     for second in taken {
-        errors.at(
-            second,
-            "`#[retryable]` is given twice: a handler has one policy, remove one",
-        );
+        errors.at(second, TWICE);
     }
     Taken { policy, consumed }
 }

@@ -20,6 +20,8 @@ pub(crate) enum Policy {
     ByValue(Expr),
     /// Written inline.
     Inline(Inline),
+    /// One of several, by a condition on the build.
+    Conditional(Vec<(TokenStream, Self)>),
 }
 
 /// A policy written inline; what is not given is left to the builder.
@@ -60,8 +62,26 @@ pub(super) enum Jitter {
 }
 
 impl Policy {
-    /// An `AttributePolicy`.
+    /// An `Option<AttributePolicy>`.
     pub(crate) fn expand(&self, paths: &Paths) -> TokenStream {
+        let Self::Conditional(policies) = self else {
+            let policy = self.expand_one(paths);
+            return quote!(::core::option::Option::Some(#policy));
+        };
+        let conditions = policies.iter().map(|(condition, _)| condition);
+        let cases = policies.iter().map(|(condition, policy)| {
+            let policy = policy.expand(paths);
+            quote!(#[cfg(#condition)] { #policy })
+        });
+        quote!({
+            #(#cases)*
+            #[cfg(not(any(#(#conditions),*)))]
+            { ::core::option::Option::None }
+        })
+    }
+
+    /// An `AttributePolicy`.
+    fn expand_one(&self, paths: &Paths) -> TokenStream {
         let private = &paths.private;
         let built = match self {
             Self::Named(name) => return quote!(#private::AttributePolicy::Named(#name)),
@@ -77,6 +97,8 @@ impl Policy {
                 let private = paths.at(value.span()).private;
                 quote_spanned!(value.span()=> #private::policy_by_value(#value))
             }
+            // Each of them is expanded by itself.
+            Self::Conditional(_) => TokenStream::new(),
             Self::Inline(inline) => {
                 let builder = inline.expand(paths);
                 quote!(#private::policy_by_value(#builder))
