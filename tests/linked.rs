@@ -5,7 +5,10 @@ use outbox::Registry;
 
 #[test]
 fn every_handler_of_a_linked_crate_is_registered_sorted_by_id() {
-    let registry = Registry::linked().build().unwrap();
+    let registry = Registry::linked()
+        .state("audit".to_owned())
+        .build()
+        .unwrap();
     let report = registry.handlers();
     let ids: Vec<&str> = report.iter().map(|handler| handler.id).collect();
     assert_eq!(ids, ["linked.audit", "linked.send-mail"]);

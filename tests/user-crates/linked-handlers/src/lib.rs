@@ -15,7 +15,16 @@ mod deep {
     }
 }
 
-use outbox::{AnyEvent, outbox_handler};
+use outbox::{AnyEvent, Metadata, State, outbox_handler, retryable};
 
-#[outbox_handler(id = "linked.audit", events = "linked.*")]
-async fn audit(_event: AnyEvent) {}
+#[outbox_handler(id = "linked.audit", events = "linked.*", when = wanted, fallback = give_up)]
+#[retryable(exponential(initial = "1s"), retry_on(std::io::Error))]
+async fn audit(_event: AnyEvent, _meta: &Metadata) -> Result<(), std::io::Error> {
+    Ok(())
+}
+
+fn wanted(_event: &AnyEvent, _meta: &Metadata) -> bool {
+    true
+}
+
+async fn give_up(_event: AnyEvent, _prefix: State<String>) {}
