@@ -2,12 +2,7 @@
 //! decision. The runtime calls this and carries the decision out; nothing here touches a
 //! database.
 
-use std::{
-    any::Any,
-    panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
-    time::Duration,
-};
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures_util::FutureExt as _;
 
@@ -74,19 +69,10 @@ impl HandlerEntry {
         let context = Context::new(metadata, Arc::clone(states));
 
         let outcome = guarded((self.registration.invoke)(&context), self.timeout()).await;
-        let decided = catch_unwind(AssertUnwindSafe(|| {
-            let policy = self.policy();
-            decide(outcome, &attempt, record.max_retries, policy, clock.now())
-        }));
-        match decided {
-            Ok(Decision::Failed { error, because }) => {
-                self.fall_back(context, error, because).await
-            }
-            Ok(decision) => decision,
-            Err(panic) => Decision::Failed {
-                error: panicked(&*panic),
-                because: FailedBecause::PolicyPanicked,
-            },
+        let max_retries = record.max_retries;
+        match decide(outcome, &attempt, max_retries, self.policy(), clock.now()) {
+            Decision::Failed { error, because } => self.fall_back(context, error, because).await,
+            decision => decision,
         }
     }
 
@@ -106,15 +92,13 @@ impl HandlerEntry {
         }
         let context = context.with_failure(error);
         let outcome = guarded((fallback.invoke)(&context), self.timeout()).await;
-        let Some(error) = context.into_failure() else {
-            return Decision::Completed(Completion::Handled);
-        };
+        let error = context.into_failure();
         match outcome {
             Outcome::Handled | Outcome::Skipped => {
                 Decision::Completed(Completion::FellBack { error, because })
             }
             Outcome::Failed(of_fallback) => Decision::Failed {
-                error: error.and_fallback(&of_fallback),
+                error: error.and_then("fallback", &of_fallback),
                 because,
             },
         }
@@ -135,9 +119,5 @@ async fn guarded(invocation: Invocation<'_>, limit: Option<Duration>) -> Outcome
     AssertUnwindSafe(limited)
         .catch_unwind()
         .await
-        .unwrap_or_else(|panic| Outcome::Failed(panicked(&*panic)))
-}
-
-fn panicked(panic: &(dyn Any + Send)) -> HandlerError {
-    Panicked::with(panic)
+        .unwrap_or_else(|panic| Outcome::Failed(Panicked::with(&*panic)))
 }

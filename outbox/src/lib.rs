@@ -6,11 +6,14 @@
 //! [`Metadata`], [`Clock`].
 //!
 //! 1. **event**: what is published; [`OutboxEvent`], [`AnyEvent`].
-//! 2. **registry**: which handlers there are; [`Registry`], its [`Report`].
-//! 3. **dispatch**: one record through one handler, in memory.
-//! 4. **handler**: what it is given ([`FromContext`], [`State`]) and what it answers ([`HandlerError`]).
-//! 5. **retry**: what happens after a failure; [`RetryPolicy`], [`Retry`], [`decide`].
-//! 6. **config**: the same from a file and the environment.
+//! 2. **schedule**: from an event to a record in the caller's transaction; `Outbox`, `Schedule`.
+//! 3. **store**: the tables and every statement on them, per database.
+//! 4. **registry**: which handlers there are; [`Registry`], its [`Report`].
+//! 5. **dispatch**: one record through one handler, in memory.
+//! 6. **handler**: what it is given ([`FromContext`], [`State`]) and what it answers ([`HandlerError`]).
+//! 7. **retry**: what happens after a failure; [`RetryPolicy`], [`Retry`], [`decide`].
+//!
+//! **config** is the same from a file and the environment.
 
 mod attempt;
 mod clock;
@@ -20,18 +23,18 @@ mod record;
 
 mod event;
 
-#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+#[cfg(feature = "_store")]
+mod error;
+#[cfg(feature = "_store")]
 mod limits;
-#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+#[cfg(feature = "_store")]
 mod outbox;
-#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+#[cfg(feature = "_store")]
 mod schedule;
 
-#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
-mod error;
-#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+#[cfg(feature = "_store")]
 mod partition;
-#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+#[cfg(feature = "_store")]
 mod store;
 
 mod registry;
@@ -56,17 +59,17 @@ pub use config::{
 };
 #[cfg(feature = "config")]
 pub use config::{ConfigLoader, Format};
-#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+#[cfg(feature = "_store")]
 pub use error::{Error, Result};
 pub use event::{AnyEvent, EventData, EventKey, OutboxEvent};
 pub use handler::{
     BoxError, Context, FailureKind, Fallback, FromContext, Handler, HandlerError, IntoOutcome,
     Outcome, Panicked, ReceivedEvent, Requirements, State, TimedOut,
 };
-#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+#[cfg(feature = "_store")]
 pub use limits::Limits;
 pub use metadata::Metadata;
-#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+#[cfg(feature = "_store")]
 pub use outbox::{Outbox, OutboxBuilder};
 pub use outbox_macros::{OutboxEvent, error_name, outbox_handler, retryable};
 pub use record::{EventError, Record};
@@ -79,7 +82,7 @@ pub use retry::{
     PolicySource, Random, Resolved, Retry, RetryAware, RetryBuilder, RetryPolicy, ThreadRandom,
     UnknownErrorName, backoff, decide, resolve,
 };
-#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+#[cfg(feature = "_store")]
 pub use schedule::{Schedule, Scheduled};
-#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+#[cfg(feature = "_store")]
 pub use store::Database;

@@ -1,9 +1,6 @@
 //! What may be published: checked before any SQL, so that a refusal leaves the transaction as it was.
 
-use crate::{Error, Record, Result};
-
-/// The longest name, key or dedup key, in bytes: what every database can index.
-pub(crate) const LONGEST_NAME: usize = 255;
+use crate::{Error, Record, Result, record::LONGEST_NAME};
 
 /// How much one record may hold.
 ///

@@ -7,6 +7,9 @@ use uuid::Uuid;
 
 use crate::{BoxError, Clock, FailureKind, HandlerError, OutboxEvent};
 
+/// The longest name, id or key, in bytes: what every database can index.
+pub(crate) const LONGEST_NAME: usize = 255;
+
 /// One published event as it is stored: a name, a payload, and what was said about it.
 ///
 /// ```

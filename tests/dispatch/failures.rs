@@ -170,5 +170,13 @@ async fn a_policy_that_panics_fails_the_record_and_nothing_else() {
         panic!("{decision:?}")
     };
     assert_eq!(because, FailedBecause::PolicyPanicked);
-    assert!(error.to_string().contains("divide by zero"), "{error}");
+    let text = format!("{error:#}");
+    assert!(
+        text.contains("retry policy (panicked: attempt to divide by zero)"),
+        "{text}"
+    );
+    assert!(
+        text.ends_with(": no"),
+        "the handler's own error is kept: {text}"
+    );
 }

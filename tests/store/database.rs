@@ -39,7 +39,8 @@ pub(crate) mod sqlite {
     pub(crate) const SECONDS_OLD: &str = "(unixepoch() - created_at / 1000000)";
 
     pub(crate) async fn empty() -> SqlitePool {
-        let path = std::env::temp_dir()
+        // Below `target`, which `cargo clean` empties.
+        let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"))
             .join(super::unique())
             .with_extension("sqlite");
         let options = SqliteConnectOptions::new()

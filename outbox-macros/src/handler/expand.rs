@@ -104,10 +104,7 @@ fn registration(handler: &HandlerModel, paths: &Paths) -> TokenStream {
             quote!(#private::Probe::<#of>::OF_INSTANCE)
         }
     };
-    let of_attribute = match &handler.policy {
-        Some(policy) => policy.expand(paths),
-        None => option(None),
-    };
+    let of_attribute = handler.policies.expand(paths);
     let conditions = &handler.conditions;
     quote! {
         #(#conditions)*

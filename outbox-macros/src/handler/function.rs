@@ -50,7 +50,7 @@ pub(super) fn expand(
                 arguments: arguments.others,
                 output: output(&function.sig),
                 given,
-                policy: retryable.policy,
+                policies: retryable.policies,
                 conditions: Vec::new(),
             };
             expand::registered(&ty, &of, &[handler], &paths)

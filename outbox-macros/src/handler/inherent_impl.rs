@@ -51,7 +51,7 @@ pub(super) fn expand(
             let mut retryable = retryable::take(&mut method.attrs, errors);
             retryable.add_conditional(conditions.retryable, errors);
             consumed.extend(retryable.consumed);
-            let handler = marked(&self_ty, method, &arguments, retryable.policy, errors);
+            let handler = marked(&self_ty, method, &arguments, retryable.policies, errors);
             handlers.extend(handler.map(|handler| HandlerModel {
                 conditions: conditions.handler,
                 ..handler
@@ -94,7 +94,7 @@ fn marked(
     self_ty: &Type,
     method: &Function,
     arguments: &TokenStream,
-    policy: Option<retryable::Policy>,
+    policies: retryable::Policies,
     errors: &mut Errors,
 ) -> Option<HandlerModel> {
     let given = HandlerArguments::parse(arguments.clone(), errors);
@@ -122,7 +122,7 @@ fn marked(
         arguments: arguments.others,
         output: function::output(&method.sig),
         given,
-        policy,
+        policies,
         conditions: Vec::new(),
     })
 }

@@ -4,7 +4,7 @@ use proc_macro2::{Span, TokenStream};
 use syn::{Attribute, Ident, Type};
 
 use super::arguments::HandlerArguments;
-use crate::retryable::Policy;
+use crate::retryable::Policies;
 
 /// One handler.
 pub(super) struct HandlerModel {
@@ -19,7 +19,7 @@ pub(super) struct HandlerModel {
     /// The type it returns.
     pub(super) output: TokenStream,
     pub(super) given: HandlerArguments,
-    pub(super) policy: Option<Policy>,
+    pub(super) policies: Policies,
     /// `#[cfg(..)]`: it is registered only where these hold.
     pub(super) conditions: Vec<Attribute>,
 }

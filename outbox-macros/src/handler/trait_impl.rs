@@ -76,7 +76,7 @@ pub(super) fn expand(
         arguments: Vec::new(),
         output: TokenStream::new(),
         given,
-        policy: retryable.policy,
+        policies: retryable.policies,
         conditions: Vec::new(),
     };
     let registered = expand::registered(&ty.into_token_stream(), &of, &[handler], &paths);

@@ -16,7 +16,7 @@ use syn::{
 };
 
 use crate::{arguments::span_of, errors::Errors};
-pub(crate) use policy::Policy;
+pub(crate) use policy::Policies;
 
 /// On an empty item that `#[outbox_handler]` leaves behind for each `#[retryable]` it took away:
 /// it names the user's own import, which would count as unused otherwise.
@@ -24,7 +24,7 @@ const CONSUMED: &str = "__consumed";
 
 /// What `#[outbox_handler]` found.
 pub(crate) struct Taken {
-    pub(crate) policy: Option<Policy>,
+    pub(crate) policies: Policies,
     pub(crate) consumed: TokenStream,
 }
 
@@ -111,17 +111,16 @@ impl Taken {
         found: Vec<(TokenStream, Attribute)>,
         errors: &mut Errors,
     ) {
-        let mut policies = Vec::new();
         for (condition, attr) in found {
-            if self.policy.is_some() {
-                errors.at(&attr, TWICE);
+            if self.policies.plain.is_some() {
+                errors.at(&attr.meta, TWICE);
             }
             let consumed = consumed(&attr);
             self.consumed.extend(quote!(#[cfg(#condition)] #consumed));
-            policies.extend(arguments::read(&attr, errors).map(|policy| (condition, policy)));
-        }
-        if !policies.is_empty() {
-            self.policy = Some(Policy::Conditional(policies));
+            let policy = arguments::read(&attr, errors);
+            self.policies
+                .conditional
+                .extend(policy.map(|policy| (condition, policy)));
         }
     }
 }
@@ -139,11 +138,14 @@ pub(crate) fn take(attrs: &mut Vec<Attribute>, errors: &mut Errors) -> Taken {
     let taken = take_raw(attrs);
     let consumed = taken.iter().map(consumed).collect();
     let mut taken = taken.into_iter();
-    let policy = taken.next().and_then(|attr| arguments::read(&attr, errors));
+    let policies = Policies {
+        plain: taken.next().and_then(|attr| arguments::read(&attr, errors)),
+        conditional: Vec::new(),
+    };
     for second in taken {
         errors.at(second, TWICE);
     }
-    Taken { policy, consumed }
+    Taken { policies, consumed }
 }
 
 /// Takes every `#[retryable]` away, unread.

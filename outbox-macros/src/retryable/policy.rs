@@ -20,8 +20,6 @@ pub(crate) enum Policy {
     ByValue(Expr),
     /// Written inline.
     Inline(Inline),
-    /// One of several, by a condition on the build.
-    Conditional(Vec<(TokenStream, Self)>),
 }
 
 /// A policy written inline; what is not given is left to the builder.
@@ -61,27 +59,41 @@ pub(super) enum Jitter {
     Decorrelated,
 }
 
-impl Policy {
+/// The policy of a handler, or several that hold under different conditions of the build.
+pub(crate) struct Policies {
+    /// Written without a condition; there are no others then.
+    pub(super) plain: Option<Policy>,
+    /// Each with the condition of its `cfg_attr`.
+    pub(super) conditional: Vec<(TokenStream, Policy)>,
+}
+
+impl Policies {
     /// An `Option<AttributePolicy>`.
     pub(crate) fn expand(&self, paths: &Paths) -> TokenStream {
-        let Self::Conditional(policies) = self else {
-            let policy = self.expand_one(paths);
-            return quote!(::core::option::Option::Some(#policy));
-        };
-        let conditions = policies.iter().map(|(condition, _)| condition);
-        let cases = policies.iter().map(|(condition, policy)| {
+        let some = |policy: &Policy| {
             let policy = policy.expand(paths);
+            quote!(::core::option::Option::Some(#policy))
+        };
+        let none = quote!(::core::option::Option::None);
+        if self.conditional.is_empty() {
+            return self.plain.as_ref().map_or(none, some);
+        }
+        let conditions = self.conditional.iter().map(|(condition, _)| condition);
+        let cases = self.conditional.iter().map(|(condition, policy)| {
+            let policy = some(policy);
             quote!(#[cfg(#condition)] { #policy })
         });
         quote!({
             #(#cases)*
             #[cfg(not(any(#(#conditions),*)))]
-            { ::core::option::Option::None }
+            { #none }
         })
     }
+}
 
+impl Policy {
     /// An `AttributePolicy`.
-    fn expand_one(&self, paths: &Paths) -> TokenStream {
+    fn expand(&self, paths: &Paths) -> TokenStream {
         let private = &paths.private;
         let built = match self {
             Self::Named(name) => return quote!(#private::AttributePolicy::Named(#name)),
@@ -97,8 +109,6 @@ impl Policy {
                 let private = paths.at(value.span()).private;
                 quote_spanned!(value.span()=> #private::policy_by_value(#value))
             }
-            // Each of them is expanded by itself.
-            Self::Conditional(_) => TokenStream::new(),
             Self::Inline(inline) => {
                 let builder = inline.expand(paths);
                 quote!(#private::policy_by_value(#builder))

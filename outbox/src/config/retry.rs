@@ -68,7 +68,7 @@ impl Retry {
 
 impl RetryConfig {
     /// What [`pin_at_schedule`](Self::pin_at_schedule) stores with each record, if it is on.
-    #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+    #[cfg(feature = "_store")]
     pub(crate) fn pinned_max_retries(&self) -> Option<u32> {
         self.pin_at_schedule
             .then(|| self.default.clone().unwrap_or_default().max_retries)

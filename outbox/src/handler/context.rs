@@ -31,9 +31,10 @@ impl Context {
         }
     }
 
-    /// Gives the failure back after the fallback.
-    pub(crate) fn into_failure(self) -> Option<HandlerError> {
+    /// Gives the failure back after the fallback. There is one after [`with_failure`](Self::with_failure).
+    pub(crate) fn into_failure(self) -> HandlerError {
         self.failure
+            .unwrap_or_else(|| HandlerError::permanent("the handler failed"))
     }
 
     /// What is known about the record and this attempt.

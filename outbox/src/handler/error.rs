@@ -123,22 +123,24 @@ impl HandlerError {
     }
 }
 
-/// The handler failed for good, and then its fallback failed too.
+/// The handler failed, and then something that should have dealt with it.
 #[derive(Debug, thiserror::Error)]
-#[error("the handler failed, and then its fallback ({fallback})")]
-struct FallbackFailed {
+#[error("the handler failed, and then its {what} ({why})")]
+struct AndThen {
     source: BoxError,
-    fallback: String,
+    what: &'static str,
+    why: String,
 }
 
 impl HandlerError {
-    /// The same failure, with what became of the fallback in its text.
-    pub(crate) fn and_fallback(self, fallback: &Self) -> Self {
-        let failed = FallbackFailed {
+    /// The same failure, with the one that followed in its text.
+    pub(crate) fn and_then(self, what: &'static str, why: &Self) -> Self {
+        let and_then = AndThen {
             source: self.cause,
-            fallback: format!("{fallback:#}"),
+            what,
+            why: format!("{why:#}"),
         };
-        Self::of_kind(self.kind, failed)
+        Self::of_kind(self.kind, and_then)
     }
 }
 
@@ -230,10 +232,10 @@ pub struct TimedOut {
     pub limit: Duration,
 }
 
-/// The handler panicked. In the chain of such a failure, for
+/// The handler (or its fallback or policy) panicked. In the chain of such a failure, for
 /// [`retry_on`](crate::RetryBuilder::retry_on).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the handler panicked: {message}")]
+#[error("panicked: {message}")]
 #[non_exhaustive]
 pub struct Panicked {
     /// What it panicked with.

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     Config, IntoPolicy, PolicyError, Requirements, RetryConfig, config::error_names::ErrorNames,
-    handler::States, retry::filter::ErrorType,
+    handler::States, record::LONGEST_NAME, retry::filter::ErrorType,
 };
 
 /// Puts a [`Registry`] together. Nothing is checked before [`build`](Self::build), which then
@@ -175,7 +175,7 @@ fn index(
     for (place, registration) in registrations.iter().enumerate() {
         for id in [registration.id].iter().chain(registration.aliases) {
             let location = registration.location;
-            if id.len() > 255 {
+            if id.len() > LONGEST_NAME {
                 problems.push(Problem::LongId { id, location });
             }
             if let Some(first) = by_id.insert(*id, place) {

@@ -1,10 +1,15 @@
 //! What becomes of a record after a handler was tried: a pure function of the outcome, what
 //! happened before, the policy and the time.
 
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    time::Duration,
+};
+
 use jiff::Timestamp;
 
 use super::{Completion, Decision, FailedBecause, RetryPolicy};
-use crate::{Attempt, FailureKind, HandlerError, Outcome, clock::later};
+use crate::{Attempt, FailureKind, HandlerError, Outcome, Panicked, clock::later};
 
 /// Decides what happens after an attempt.
 ///
@@ -14,6 +19,7 @@ use crate::{Attempt, FailureKind, HandlerError, Outcome, clock::later};
 /// - An unavailable other side is retried on the policy's delays, without limit and without
 ///   using up a retry.
 /// - Anything else asks the policy: is the error retried, is a retry left, is there time left.
+/// - A policy that panics makes the failure final, with both in the error.
 ///
 /// ```
 /// use std::time::Duration;
@@ -46,76 +52,75 @@ pub fn decide(
         Outcome::Skipped => return Decision::Completed(Completion::Skipped),
         Outcome::Failed(error) => error,
     };
-    let because = match error.kind() {
-        FailureKind::Permanent => Some(FailedBecause::Permanent),
-        FailureKind::Undecodable | FailureKind::Invalid => Some(FailedBecause::BadPayload),
-        FailureKind::Unavailable => return unavailable(error, attempt, policy, now),
+    // The policy may be the user's own code, and must not take the handler's error with it.
+    let verdict = catch_unwind(AssertUnwindSafe(|| {
+        judge(&error, attempt, max_retries, policy, now)
+    }));
+    match verdict {
+        Ok(Ok((delay, next))) => Decision::RetryAt {
+            at: later(now, delay),
+            delay,
+            next,
+            error,
+        },
+        Ok(Err(because)) => Decision::Failed { error, because },
+        Err(panic) => Decision::Failed {
+            error: error.and_then("retry policy", &Panicked::with(&*panic)),
+            because: FailedBecause::PolicyPanicked,
+        },
+    }
+}
+
+/// After how long the next attempt is due, or why there is none.
+fn judge(
+    error: &HandlerError,
+    attempt: &Attempt,
+    max_retries: Option<u32>,
+    policy: &dyn RetryPolicy,
+    now: Timestamp,
+) -> Result<(Duration, Attempt), FailedBecause> {
+    let number = attempt.number.saturating_add(1);
+    match error.kind() {
+        FailureKind::Permanent => return Err(FailedBecause::Permanent),
+        FailureKind::Undecodable | FailureKind::Invalid => return Err(FailedBecause::BadPayload),
+        FailureKind::Unavailable => {
+            // The delays grow with the number of attempts, since the count of failures stands still.
+            let delay = policy.next_delay(attempt.number);
+            return Ok((delay, Attempt { number, ..*attempt }));
+        }
         FailureKind::Error
         | FailureKind::RetryAfter(_)
         | FailureKind::TimedOut
-        | FailureKind::Panicked => {
-            if !policy.should_retry(&error) {
-                Some(FailedBecause::NotRetryable)
-            } else if attempt.failure_count >= max_retries.unwrap_or_else(|| policy.max_retries()) {
-                Some(FailedBecause::RetriesExhausted)
-            } else {
-                None
-            }
-        }
-    };
-    if let Some(because) = because {
-        return Decision::Failed { error, because };
+        | FailureKind::Panicked => {}
     }
-
+    if !policy.should_retry(error) {
+        return Err(FailedBecause::NotRetryable);
+    }
+    if attempt.failure_count >= max_retries.unwrap_or_else(|| policy.max_retries()) {
+        return Err(FailedBecause::RetriesExhausted);
+    }
     let failure_count = attempt.failure_count.saturating_add(1);
     let first_failed_at = attempt.first_failed_at.unwrap_or(now);
     let delay = match error.kind() {
         FailureKind::RetryAfter(delay) => delay,
         _ => policy.next_delay(failure_count),
     };
-    let at = later(now, delay);
     if let Some(limit) = policy.max_elapsed()
-        && at > later(first_failed_at, limit)
+        && later(now, delay) > later(first_failed_at, limit)
     {
-        let because = FailedBecause::TimeExhausted;
-        return Decision::Failed { error, because };
+        return Err(FailedBecause::TimeExhausted);
     }
     let next = Attempt {
-        number: attempt.number.saturating_add(1),
+        number,
         failure_count,
         first_failed_at: Some(first_failed_at),
     };
-    Decision::RetryAt {
-        at,
-        delay,
-        next,
-        error,
-    }
-}
-
-/// The delays grow with the number of attempts, since the count of failures stands still.
-fn unavailable(
-    error: HandlerError,
-    attempt: &Attempt,
-    policy: &dyn RetryPolicy,
-    now: Timestamp,
-) -> Decision {
-    let delay = policy.next_delay(attempt.number);
-    let next = Attempt {
-        number: attempt.number.saturating_add(1),
-        ..*attempt
-    };
-    Decision::RetryAt {
-        at: later(now, delay),
-        delay,
-        next,
-        error,
-    }
+    Ok((delay, next))
 }
 
 #[cfg(test)]
 mod tests {
-    use std::{io, time::Duration};
+    use std::io;
 
     use super::*;
     use crate::Retry;
