@@ -1,24 +1,30 @@
 //! The tables, and every statement on them. SQL stands in the driver files only; they mirror each
 //! other, function by function.
 
+mod fetch;
+mod lease;
 mod migrate;
 #[cfg(feature = "mysql")]
 mod mysql;
 mod names;
 #[cfg(feature = "postgres")]
 mod postgres;
+mod settle;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use jiff::Timestamp;
 use sqlx::{AssertSqlSafe, Pool, SqlSafeStr as _, SqlStr};
 
 use crate::{Record, Result};
+pub(crate) use fetch::{FetchSql, Fetched, FetchedDelivery, LaneName, Page, Writers};
+pub(crate) use lease::{Fence, Lease, LeaseSql};
 pub(crate) use migrate::Migration;
 pub(crate) use migrate::printed;
 pub(crate) use names::Names;
+pub(crate) use settle::{Batch, DeliveryRow, FailureRow, SettleSql};
 
 /// A database that can hold the outbox: `sqlx::Sqlite`, `sqlx::Postgres` or `sqlx::MySql`, each
 /// with the feature of the same name.
@@ -29,7 +35,10 @@ pub(crate) use names::Names;
 pub trait Database: sqlx::Database + Driver {}
 
 /// What each driver does. Sealed: users choose a database, they do not write one.
-pub trait Driver: sqlx::Database {
+pub trait Driver: SchemaSql + PublishSql + LeaseSql + FetchSql + SettleSql {}
+
+/// The statements that create the tables.
+pub trait SchemaSql: sqlx::Database {
     /// Every step from nothing to the newest schema, in order.
     #[doc(hidden)]
     fn migrations(names: &Names) -> Vec<Migration>;
@@ -37,7 +46,10 @@ pub trait Driver: sqlx::Database {
     /// Applies the steps that are missing, one process at a time. The version that was found.
     #[doc(hidden)]
     fn migrate(pool: &Pool<Self>, names: &Names) -> impl Future<Output = Result<i64>> + Send;
+}
 
+/// The statements of publishing.
+pub trait PublishSql: sqlx::Database {
     /// The statements of publishing, with the names of the tables in them.
     #[doc(hidden)]
     fn inserts(names: &Names) -> Inserts;
@@ -112,6 +124,11 @@ pub struct Inserts {
     pub(crate) one: SqlStr,
     pub(crate) one_deduplicated: SqlStr,
     pub(crate) many: SqlStr,
+}
+
+/// Headers as they are stored. Whatever was put there by hand and is none counts as none.
+fn headers(json: &str) -> BTreeMap<String, String> {
+    serde_json::from_str(json).unwrap_or_default()
 }
 
 /// SQL that was put together from our own text and checked [`Names`].

@@ -1,0 +1,157 @@
+//! What the dispatcher reads: pending records, what has become due, parked lanes.
+
+use super::Names;
+use crate::{Attempt, Record};
+
+/// A part of one partition's pending records: `after` < id <= `until`, the lowest ids first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Page {
+    pub(crate) part: u16,
+    pub(crate) after: i64,
+    pub(crate) until: i64,
+}
+
+/// A record as it was read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fetched {
+    pub(crate) part: u16,
+    pub(crate) record: Record,
+}
+
+/// A record for one handler that did not finish with it before.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FetchedDelivery {
+    pub(crate) handler: String,
+    /// `waiting` rows run as soon as nothing stands before them in their lane.
+    pub(crate) waiting: bool,
+    /// Whether later records of its lane wait behind it.
+    pub(crate) blocking: bool,
+    /// Whether other deliveries of its lane wait behind it already.
+    pub(crate) followed: bool,
+    pub(crate) attempt: Attempt,
+    pub(crate) fetched: Fetched,
+}
+
+/// A lane by its stored name.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct LaneName {
+    pub(crate) part: u16,
+    pub(crate) key: String,
+    pub(crate) handler: String,
+}
+
+/// Which transactions may still bring a record with a lower id than one that was seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Writers {
+    /// These. Each name stands for one transaction and is never used again.
+    Known(Vec<String>),
+    /// The database does not say.
+    Unknown,
+    /// None ever: ids are committed in their order.
+    InOrder,
+}
+
+/// The statements that read. `parts` are the partitions that this process owns; `handlers` the
+/// ids of those that may run here now. `offset` is added to the database's clock, in
+/// microseconds: zero outside of tests.
+pub trait FetchSql: sqlx::Database {
+    /// Pending records of these pages, at most `per_page` of each and `limit` in all; of each
+    /// partition in the order of their ids.
+    #[doc(hidden)]
+    fn pending(
+        connection: &mut Self::Connection,
+        names: &Names,
+        pages: &[Page],
+        per_page: i64,
+        limit: i64,
+    ) -> impl Future<Output = Result<Vec<Fetched>, sqlx::Error>> + Send;
+
+    /// Scheduled records whose time has come, the most overdue first.
+    #[doc(hidden)]
+    fn due_records(
+        connection: &mut Self::Connection,
+        names: &Names,
+        parts: &[u16],
+        offset: i64,
+        limit: i64,
+    ) -> impl Future<Output = Result<Vec<Fetched>, sqlx::Error>> + Send;
+
+    /// Scheduled deliveries whose time has come, the most overdue first.
+    #[doc(hidden)]
+    fn due_deliveries(
+        connection: &mut Self::Connection,
+        names: &Names,
+        parts: &[u16],
+        handlers: &[&str],
+        offset: i64,
+        limit: i64,
+    ) -> impl Future<Output = Result<Vec<FetchedDelivery>, sqlx::Error>> + Send;
+
+    /// Microseconds until the next scheduled record or delivery is due (negative: overdue).
+    /// `None` if there is none.
+    #[doc(hidden)]
+    fn next_due(
+        connection: &mut Self::Connection,
+        names: &Names,
+        parts: &[u16],
+        handlers: &[&str],
+        offset: i64,
+    ) -> impl Future<Output = Result<Option<i64>, sqlx::Error>> + Send;
+
+    /// Those of these lanes in which something blocks.
+    #[doc(hidden)]
+    fn blocked(
+        connection: &mut Self::Connection,
+        names: &Names,
+        lanes: &[LaneName],
+    ) -> impl Future<Output = Result<Vec<LaneName>, sqlx::Error>> + Send;
+
+    /// Those of these partitions in which something blocks.
+    #[doc(hidden)]
+    fn blocked_parts(
+        connection: &mut Self::Connection,
+        names: &Names,
+        parts: &[u16],
+    ) -> impl Future<Output = Result<Vec<u16>, sqlx::Error>> + Send;
+
+    /// The first `per_lane` blocking deliveries of each of these lanes, in the lane's order.
+    #[doc(hidden)]
+    fn lanes(
+        connection: &mut Self::Connection,
+        names: &Names,
+        lanes: &[LaneName],
+        per_lane: i64,
+    ) -> impl Future<Output = Result<Vec<FetchedDelivery>, sqlx::Error>> + Send;
+
+    /// Lanes whose first blocking delivery is `waiting`: nothing stands before it, so it can run.
+    #[doc(hidden)]
+    fn runnable(
+        connection: &mut Self::Connection,
+        names: &Names,
+        parts: &[u16],
+        handlers: &[&str],
+        limit: i64,
+    ) -> impl Future<Output = Result<Vec<LaneName>, sqlx::Error>> + Send;
+
+    /// Which other transactions are writing records now.
+    #[doc(hidden)]
+    fn writers(
+        connection: &mut Self::Connection,
+        names: &Names,
+    ) -> impl Future<Output = Result<Writers, sqlx::Error>> + Send;
+
+    /// The names of the events that were put aside because nothing handled them.
+    #[doc(hidden)]
+    fn unhandled(
+        connection: &mut Self::Connection,
+        names: &Names,
+        parts: &[u16],
+    ) -> impl Future<Output = Result<Vec<String>, sqlx::Error>> + Send;
+
+    /// The handlers that were paused.
+    #[doc(hidden)]
+    fn paused(
+        connection: &mut Self::Connection,
+        names: &Names,
+    ) -> impl Future<Output = Result<Vec<String>, sqlx::Error>> + Send;
+}

@@ -1,0 +1,86 @@
+impl SchemaSql for MySql {
+    fn migrations(names: &Names) -> Vec<Migration> {
+        let record = names.table("record", '`');
+        let index = |name: &str| format!("`{}`", names.plain(name));
+        let (pending, scheduled, dedup) = (
+            index("record_pending"),
+            index("record_scheduled"),
+            index("record_dedup"),
+        );
+        vec![Migration {
+            version: 1,
+            // Keys are bytes: no collation takes two of them for the same.
+            statements: vec![format!(
+                "create table if not exists {record} (
+    id bigint not null auto_increment primary key,
+    part smallint not null,
+    status enum('pending', 'scheduled', 'completed', 'failed') not null default 'pending',
+    `key` varbinary(255) not null,
+    event varchar(255) not null,
+    version bigint not null,
+    event_id binary(16) not null,
+    payload longtext not null,
+    headers mediumtext,
+    max_retries bigint,
+    dedup_key varbinary(255),
+    created_at datetime(6) not null,
+    due_at datetime(6),
+    completed_at datetime(6),
+    index {pending} (status, part, id),
+    index {scheduled} (status, part, due_at),
+    unique index {dedup} (dedup_key)
+) engine = innodb character set utf8mb4 collate utf8mb4_bin"
+            )],
+        }]
+    }
+
+    async fn migrate(pool: &MySqlPool, names: &Names) -> Result<i64> {
+        let doing = "migrating the outbox tables";
+        let schema = names.table("schema", '`');
+        // Data definition ends transactions here, so the lock is the session's; out of the pool,
+        // so that the session, and the lock with it, ends when this future is dropped.
+        let mut session = pool.acquire().await.doing(doing)?.detach();
+        let lock: Option<i64> = sqlx::query_scalar(
+            "select get_lock(concat('outbox-', md5(concat(database(), ?))), 60)",
+        )
+        .bind(names.to_string())
+        .fetch_one(&mut session)
+        .await
+        .doing(doing)?;
+        if lock != Some(1) {
+            let busy = "another process has been migrating for 60 s, or is stuck";
+            return Err(sqlx::Error::Protocol(busy.to_owned())).doing(doing);
+        }
+        if let Some(schema) = names.schema() {
+            let sql = trusted(format!("create schema if not exists `{schema}`"));
+            sqlx::query(sql).execute(&mut session).await.doing(doing)?;
+        }
+        let sql = trusted(format!(
+            "create table if not exists {schema} (version bigint primary key, applied_at datetime(6) not null) engine = innodb"
+        ));
+        sqlx::query(sql).execute(&mut session).await.doing(doing)?;
+        let sql = trusted(format!("select coalesce(max(version), 0) from {schema}"));
+        let found: i64 = sqlx::query_scalar(sql)
+            .fetch_one(&mut session)
+            .await
+            .doing(doing)?;
+        for step in migrate::missing(Self::migrations(names), found)? {
+            for statement in step.statements {
+                sqlx::query(trusted(statement))
+                    .execute(&mut session)
+                    .await
+                    .doing(doing)?;
+            }
+            let sql = trusted(format!(
+                "insert into {schema} (version, applied_at) values (?, utc_timestamp(6))"
+            ));
+            sqlx::query(sql)
+                .bind(step.version)
+                .execute(&mut session)
+                .await
+                .doing(doing)?;
+        }
+        session.close().await.doing(doing)?;
+        Ok(found)
+    }
+}

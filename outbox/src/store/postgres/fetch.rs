@@ -1,0 +1,349 @@
+//! Reading from PostgreSQL.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use sqlx::{
+    Decode, PgConnection, Postgres, Row as _, Type,
+    error::BoxDynError,
+    postgres::{PgRow, PgTypeInfo, PgValueRef},
+};
+
+use super::signed;
+use crate::{
+    Attempt, Record,
+    store::{FetchSql, Fetched, FetchedDelivery, LaneName, Names, Page, Writers, trusted},
+};
+
+/// What a record is read from; `r` is its table.
+const RECORD: &str = "r.part, r.id, r.event_id, r.event, r.version, r.key, r.payload, r.headers, r.created_at, r.max_retries";
+/// What a delivery is read from, after [`RECORD`]; `d` is its table.
+const DELIVERY: &str =
+    "d.handler, d.status = 'waiting', d.blocking, d.attempt, d.failure_count, d.first_failed_at";
+
+impl FetchSql for Postgres {
+    async fn pending(
+        connection: &mut PgConnection,
+        names: &Names,
+        pages: &[Page],
+        per_page: i64,
+        limit: i64,
+    ) -> Result<Vec<Fetched>, sqlx::Error> {
+        let record = names.table("record", '"');
+        // Lateral: one short walk of the index per partition, whatever the statistics say.
+        let sql = trusted(format!(
+            "select r.* from unnest($1::smallint[], $2::bigint[], $3::bigint[]) as p (part, after, until)
+cross join lateral (
+    select {RECORD} from {record} r
+    where r.part = p.part and r.status = 'pending' and r.id > p.after and r.id <= p.until
+    order by r.id limit $4
+) r limit $5"
+        ));
+        let parts: Vec<i16> = pages.iter().map(|page| page.part.cast_signed()).collect();
+        let after: Vec<i64> = pages.iter().map(|page| page.after).collect();
+        let until: Vec<i64> = pages.iter().map(|page| page.until).collect();
+        let rows = sqlx::query(sql)
+            .bind(parts)
+            .bind(after)
+            .bind(until)
+            .bind(per_page)
+            .bind(limit)
+            .fetch_all(connection)
+            .await?;
+        rows.iter().map(fetched).collect()
+    }
+
+    async fn due_records(
+        connection: &mut PgConnection,
+        names: &Names,
+        parts: &[u16],
+        offset: i64,
+        limit: i64,
+    ) -> Result<Vec<Fetched>, sqlx::Error> {
+        let record = names.table("record", '"');
+        let sql = trusted(format!(
+            "select r.* from unnest($1::smallint[]) as p (part)
+cross join lateral (
+    select {RECORD}, r.due_at from {record} r
+    where r.part = p.part and r.status = 'scheduled'
+        and r.due_at <= clock_timestamp() + $2 * interval '1 microsecond'
+    order by r.due_at, r.id limit $3
+) r order by r.due_at, r.id limit $3"
+        ));
+        let rows = sqlx::query(sql)
+            .bind(signed(parts))
+            .bind(offset)
+            .bind(limit)
+            .fetch_all(connection)
+            .await?;
+        rows.iter().map(fetched).collect()
+    }
+
+    async fn due_deliveries(
+        connection: &mut PgConnection,
+        names: &Names,
+        parts: &[u16],
+        handlers: &[&str],
+        offset: i64,
+        limit: i64,
+    ) -> Result<Vec<FetchedDelivery>, sqlx::Error> {
+        let (record, delivery) = (names.table("record", '"'), names.table("delivery", '"'));
+        let sql = trusted(format!(
+            "select {RECORD}, {DELIVERY}, exists (
+    select 1 from {delivery} f
+    where f.blocking and f.part = d.part and f.key = d.key and f.handler = d.handler and f.id > d.id
+)
+from unnest($1::smallint[]) as p (part)
+cross join lateral (
+    select * from {delivery} d
+    where d.part = p.part and d.status = 'scheduled' and d.handler = any($2)
+        and d.due_at <= clock_timestamp() + $3 * interval '1 microsecond'
+    order by d.due_at, d.id limit $4
+) d
+join {record} r on r.id = d.record_id
+order by d.due_at, d.id limit $4"
+        ));
+        let rows = sqlx::query(sql)
+            .bind(signed(parts))
+            .bind(handlers)
+            .bind(offset)
+            .bind(limit)
+            .fetch_all(connection)
+            .await?;
+        rows.iter().map(fetched_delivery).collect()
+    }
+
+    async fn next_due(
+        connection: &mut PgConnection,
+        names: &Names,
+        parts: &[u16],
+        handlers: &[&str],
+        offset: i64,
+    ) -> Result<Option<i64>, sqlx::Error> {
+        let (record, delivery) = (names.table("record", '"'), names.table("delivery", '"'));
+        let sql = trusted(format!(
+            "select (extract(epoch from min(least(
+    (select r.due_at from {record} r where r.part = p.part and r.status = 'scheduled' order by r.due_at limit 1),
+    (select d.due_at from {delivery} d where d.part = p.part and d.status = 'scheduled' and d.handler = any($2)
+        order by d.due_at limit 1)
+)) - clock_timestamp()) * 1000000)::bigint - $3
+from unnest($1::smallint[]) as p (part)"
+        ));
+        sqlx::query_scalar(sql)
+            .bind(signed(parts))
+            .bind(handlers)
+            .bind(offset)
+            .fetch_one(connection)
+            .await
+    }
+
+    async fn blocked(
+        connection: &mut PgConnection,
+        names: &Names,
+        lanes: &[LaneName],
+    ) -> Result<Vec<LaneName>, sqlx::Error> {
+        let delivery = names.table("delivery", '"');
+        let sql = trusted(format!(
+            "select l.part, l.key, l.handler from unnest($1::smallint[], $2::text[], $3::text[]) as l (part, key, handler)
+where exists (
+    select 1 from {delivery} d
+    where d.blocking and d.part = l.part and d.key = l.key and d.handler = l.handler
+)"
+        ));
+        let (parts, keys, handlers) = columns(lanes);
+        let rows = sqlx::query(sql)
+            .bind(parts)
+            .bind(keys)
+            .bind(handlers)
+            .fetch_all(connection)
+            .await?;
+        rows.iter().map(lane_name).collect()
+    }
+
+    async fn blocked_parts(
+        connection: &mut PgConnection,
+        names: &Names,
+        parts: &[u16],
+    ) -> Result<Vec<u16>, sqlx::Error> {
+        let delivery = names.table("delivery", '"');
+        let sql = trusted(format!(
+            "select p.part from unnest($1::smallint[]) as p (part)
+where exists (select 1 from {delivery} d where d.blocking and d.part = p.part)"
+        ));
+        let blocked: Vec<i16> = sqlx::query_scalar(sql)
+            .bind(signed(parts))
+            .fetch_all(connection)
+            .await?;
+        Ok(blocked.into_iter().map(i16::cast_unsigned).collect())
+    }
+
+    async fn lanes(
+        connection: &mut PgConnection,
+        names: &Names,
+        lanes: &[LaneName],
+        per_lane: i64,
+    ) -> Result<Vec<FetchedDelivery>, sqlx::Error> {
+        let (record, delivery) = (names.table("record", '"'), names.table("delivery", '"'));
+        // One more than asked for tells whether the last one is followed.
+        let sql = trusted(format!(
+            "select {RECORD}, {DELIVERY}, d.followed
+from unnest($1::smallint[], $2::text[], $3::text[]) with ordinality as l (part, key, handler, place)
+cross join lateral (
+    select d.*, lead(d.id) over (order by d.id) is not null as followed from (
+        select * from {delivery} d
+        where d.blocking and d.part = l.part and d.key = l.key and d.handler = l.handler
+        order by d.id limit $4 + 1
+    ) d order by d.id limit $4
+) d
+join {record} r on r.id = d.record_id
+order by l.place, d.id"
+        ));
+        let (parts, keys, handlers) = columns(lanes);
+        let rows = sqlx::query(sql)
+            .bind(parts)
+            .bind(keys)
+            .bind(handlers)
+            .bind(per_lane)
+            .fetch_all(connection)
+            .await?;
+        rows.iter().map(fetched_delivery).collect()
+    }
+
+    async fn runnable(
+        connection: &mut PgConnection,
+        names: &Names,
+        parts: &[u16],
+        handlers: &[&str],
+        limit: i64,
+    ) -> Result<Vec<LaneName>, sqlx::Error> {
+        let delivery = names.table("delivery", '"');
+        let sql = trusted(format!(
+            "select d.part, d.key, d.handler from {delivery} d
+where d.part = any($1) and d.handler = any($2) and d.status = 'waiting' and d.blocking and not exists (
+    select 1 from {delivery} e
+    where e.blocking and e.part = d.part and e.key = d.key and e.handler = d.handler and e.id < d.id
+)
+order by d.id limit $3"
+        ));
+        let rows = sqlx::query(sql)
+            .bind(signed(parts))
+            .bind(handlers)
+            .bind(limit)
+            .fetch_all(connection)
+            .await?;
+        rows.iter().map(lane_name).collect()
+    }
+
+    async fn writers(connection: &mut PgConnection, names: &Names) -> Result<Writers, sqlx::Error> {
+        // A transaction takes this lock before it draws an id, and gives it up after its rows
+        // can be seen.
+        let holders = sqlx::query_scalar(
+            "select virtualtransaction from pg_locks
+where locktype = 'relation' and relation = $1::regclass and mode = 'RowExclusiveLock' and granted
+    and database = (select oid from pg_database where datname = current_database())",
+        )
+        .bind(names.table("record", '"'))
+        .fetch_all(connection)
+        .await?;
+        Ok(Writers::Known(holders))
+    }
+
+    async fn unhandled(
+        connection: &mut PgConnection,
+        names: &Names,
+        parts: &[u16],
+    ) -> Result<Vec<String>, sqlx::Error> {
+        let record = names.table("record", '"');
+        let sql = trusted(format!(
+            "select distinct event from {record} where status = 'unhandled' and part = any($1)"
+        ));
+        sqlx::query_scalar(sql)
+            .bind(signed(parts))
+            .fetch_all(connection)
+            .await
+    }
+
+    async fn paused(
+        connection: &mut PgConnection,
+        names: &Names,
+    ) -> Result<Vec<String>, sqlx::Error> {
+        let pause = names.table("pause", '"');
+        sqlx::query_scalar(trusted(format!("select handler from {pause}")))
+            .fetch_all(connection)
+            .await
+    }
+}
+
+fn columns(lanes: &[LaneName]) -> (Vec<i16>, Vec<&str>, Vec<&str>) {
+    let parts = lanes.iter().map(|lane| lane.part.cast_signed()).collect();
+    let keys = lanes.iter().map(|lane| &*lane.key).collect();
+    let handlers = lanes.iter().map(|lane| &*lane.handler).collect();
+    (parts, keys, handlers)
+}
+
+fn lane_name(row: &PgRow) -> Result<LaneName, sqlx::Error> {
+    Ok(LaneName {
+        part: row.try_get::<i16, _>(0)?.cast_unsigned(),
+        key: row.try_get(1)?,
+        handler: row.try_get(2)?,
+    })
+}
+
+fn fetched(row: &PgRow) -> Result<Fetched, sqlx::Error> {
+    let created_at: Moment = row.try_get(8)?;
+    let headers: Option<&str> = row.try_get(7)?;
+    let record = Record {
+        id: row.try_get(1)?,
+        event_id: row.try_get(2)?,
+        event: row.try_get(3)?,
+        version: u32::try_from(row.try_get::<i64, _>(4)?).unwrap_or(u32::MAX),
+        key: row.try_get(5)?,
+        payload: row.try_get(6)?,
+        headers: headers.map_or_else(BTreeMap::new, super::super::headers),
+        created_at: created_at.0,
+        max_retries: row
+            .try_get::<Option<i64>, _>(9)?
+            .map(|n| u32::try_from(n).unwrap_or(u32::MAX)),
+    };
+    Ok(Fetched {
+        part: row.try_get::<i16, _>(0)?.cast_unsigned(),
+        record,
+    })
+}
+
+fn fetched_delivery(row: &PgRow) -> Result<FetchedDelivery, sqlx::Error> {
+    let first_failed_at: Option<Moment> = row.try_get(15)?;
+    Ok(FetchedDelivery {
+        handler: row.try_get(10)?,
+        waiting: row.try_get(11)?,
+        blocking: row.try_get(12)?,
+        followed: row.try_get(16)?,
+        attempt: Attempt {
+            number: u32::try_from(row.try_get::<i64, _>(13)?).unwrap_or(u32::MAX),
+            failure_count: u32::try_from(row.try_get::<i64, _>(14)?).unwrap_or(u32::MAX),
+            first_failed_at: first_failed_at.map(|moment| moment.0),
+        },
+        fetched: fetched(row)?,
+    })
+}
+
+/// A `timestamptz` as the protocol has it: microseconds since the year 2000.
+struct Moment(Timestamp);
+
+impl Type<Postgres> for Moment {
+    fn type_info() -> PgTypeInfo {
+        PgTypeInfo::with_name("timestamptz")
+    }
+}
+
+impl<'r> Decode<'r, Postgres> for Moment {
+    fn decode(value: PgValueRef<'r>) -> Result<Self, BoxDynError> {
+        const YEAR_2000: i64 = 946_684_800_000_000;
+        let micros = <i64 as Decode<Postgres>>::decode(value)?;
+        let since_1970 = micros.saturating_add(YEAR_2000);
+        // `infinity` is beyond what a timestamp can be.
+        Ok(Self(
+            Timestamp::from_microsecond(since_1970).unwrap_or(Timestamp::MAX),
+        ))
+    }
+}

@@ -1,0 +1,86 @@
+//! Publishing into PostgreSQL.
+
+use sqlx::{PgConnection, Postgres};
+use uuid::Uuid;
+
+use crate::store::{Inserts, Names, NewRecord, PublishSql, trusted};
+
+impl PublishSql for Postgres {
+    fn inserts(names: &Names) -> Inserts {
+        let record = names.table("record", '"');
+        let one = format!(
+            "insert into {record} (event_id, event, version, key, part, payload, headers, max_retries, dedup_key, due_at, status)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9,
+    coalesce(clock_timestamp() + $10 * interval '1 microsecond', timestamptz 'epoch' + $11 * interval '1 microsecond'),
+    case when $10::bigint is null and $11::bigint is null then 'pending' else 'scheduled' end)"
+        );
+        let many = format!(
+            "insert into {record} (event_id, event, version, key, part, payload, headers, max_retries)
+select event_id, event, version, key, part, payload, headers, max_retries
+from unnest($1::uuid[], $2::text[], $3::bigint[], $4::text[], $5::smallint[], $6::text[], $7::text[], $8::bigint[])
+    with ordinality as r (event_id, event, version, key, part, payload, headers, max_retries, place)
+order by place"
+        );
+        Inserts {
+            one_deduplicated: trusted(format!(
+                "{one} on conflict (dedup_key) where dedup_key is not null do nothing returning id"
+            )),
+            one: trusted(format!("{one} returning id")),
+            many: trusted(many),
+        }
+    }
+
+    async fn insert(
+        connection: &mut PgConnection,
+        inserts: &Inserts,
+        new: &NewRecord,
+    ) -> Result<Option<i64>, sqlx::Error> {
+        let sql = match new.dedup_key {
+            Some(_) => &inserts.one_deduplicated,
+            None => &inserts.one,
+        };
+        let (delay, at) = new.due.micros();
+        sqlx::query_scalar(sql.clone())
+            .bind(new.record.event_id)
+            .bind(&new.record.event)
+            .bind(i64::from(new.record.version))
+            .bind(&new.record.key)
+            .bind(new.partition.cast_signed())
+            .bind(&new.record.payload)
+            .bind(new.headers())
+            .bind(new.record.max_retries.map(i64::from))
+            .bind(&new.dedup_key)
+            .bind(delay)
+            .bind(at)
+            .fetch_optional(connection)
+            .await
+    }
+
+    async fn insert_all(
+        connection: &mut PgConnection,
+        inserts: &Inserts,
+        new: &[NewRecord],
+    ) -> Result<(), sqlx::Error> {
+        let column = |of: fn(&NewRecord) -> &str| new.iter().map(of).collect::<Vec<&str>>();
+        let ids: Vec<Uuid> = new.iter().map(|new| new.record.event_id).collect();
+        let versions: Vec<i64> = new.iter().map(|new| new.record.version.into()).collect();
+        let partitions: Vec<i16> = new.iter().map(|new| new.partition.cast_signed()).collect();
+        let headers: Vec<Option<String>> = new.iter().map(NewRecord::headers).collect();
+        let max_retries: Vec<Option<i64>> = new
+            .iter()
+            .map(|new| new.record.max_retries.map(i64::from))
+            .collect();
+        sqlx::query(inserts.many.clone())
+            .bind(ids)
+            .bind(column(|new| &new.record.event))
+            .bind(versions)
+            .bind(column(|new| &new.record.key))
+            .bind(partitions)
+            .bind(column(|new| &new.record.payload))
+            .bind(headers)
+            .bind(max_retries)
+            .execute(connection)
+            .await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,294 @@
+//! Writing to PostgreSQL what became of records.
+
+use sqlx::{Connection as _, PgConnection, Postgres};
+
+use crate::store::{
+    Batch, Fence, Names, SettleSql,
+    settle::{KEPT_FAILURES, json},
+    trusted,
+};
+
+/// The partitions that are still ours, with `$1` to `$3` bound by [`Fenced`]. An uncorrelated
+/// array: evaluated once, and the planner keeps the primary key of what it guards.
+fn fence(names: &Names) -> String {
+    let lease = names.table("lease", '"');
+    format!(
+        "any(array(
+    select l.part from {lease} l join unnest($1::smallint[], $2::bigint[]) as f (part, epoch)
+        on l.part = f.part and l.epoch = f.epoch
+    where l.owner = $3
+))"
+    )
+}
+
+/// A statement whose first three parameters are the fence.
+fn fenced(
+    sql: String,
+    fence: &Fence,
+) -> sqlx::query::Query<'_, Postgres, sqlx::postgres::PgArguments> {
+    let (parts, epochs) = fence.columns();
+    sqlx::query(trusted(sql))
+        .bind(parts)
+        .bind(epochs)
+        .bind(fence.owner)
+}
+
+impl SettleSql for Postgres {
+    async fn settle(
+        connection: &mut PgConnection,
+        names: &Names,
+        fence: &Fence,
+        batch: &Batch,
+        keep: bool,
+    ) -> Result<(), sqlx::Error> {
+        if batch.only_done() {
+            return done(connection, names, fence, &batch.done, keep).await;
+        }
+        // Dropped before its commit, all of it is undone.
+        let mut tx = connection.begin().await?;
+        if !batch.done.is_empty() {
+            done(&mut tx, names, fence, &batch.done, keep).await?;
+        }
+        if !batch.unhandled.is_empty() {
+            unhandled(&mut tx, names, fence, &batch.unhandled).await?;
+        }
+        if !batch.split.is_empty() {
+            split(&mut tx, names, fence, batch).await?;
+        }
+        if !batch.changed.is_empty() {
+            change(&mut tx, names, fence, batch).await?;
+        }
+        if !batch.failures.is_empty() {
+            remember(&mut tx, names, fence, batch).await?;
+        }
+        let ended = batch.ended();
+        if !ended.is_empty() {
+            finish(&mut tx, names, &ended, keep).await?;
+        }
+        tx.commit().await
+    }
+
+    async fn rename(
+        connection: &mut PgConnection,
+        names: &Names,
+        fence: &Fence,
+        from: &str,
+        to: &str,
+    ) -> Result<(), sqlx::Error> {
+        let (delivery, ours) = (names.table("delivery", '"'), self::fence(names));
+        let sql = format!(
+            "update {delivery} d set handler = $5
+where d.handler = $4 and d.part = {ours} and not exists (
+    select 1 from {delivery} e where e.record_id = d.record_id and e.handler = $5
+)"
+        );
+        fenced(sql, fence)
+            .bind(from)
+            .bind(to)
+            .execute(connection)
+            .await?;
+        Ok(())
+    }
+
+    async fn requeue(
+        connection: &mut PgConnection,
+        names: &Names,
+        fence: &Fence,
+        event: &str,
+        limit: i64,
+    ) -> Result<u64, sqlx::Error> {
+        let (record, ours) = (names.table("record", '"'), self::fence(names));
+        let sql = format!(
+            "update {record} set status = 'pending' where id = any(array(
+    select id from {record} where status = 'unhandled' and part = {ours} and event = $4 order by id limit $5
+))"
+        );
+        let done = fenced(sql, fence)
+            .bind(event)
+            .bind(limit)
+            .execute(connection)
+            .await?;
+        Ok(done.rows_affected())
+    }
+
+    async fn relax(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
+        sqlx::query("set synchronous_commit = off")
+            .execute(connection)
+            .await?;
+        Ok(())
+    }
+}
+
+async fn done(
+    connection: &mut PgConnection,
+    names: &Names,
+    fence: &Fence,
+    ids: &[i64],
+    keep: bool,
+) -> Result<(), sqlx::Error> {
+    let (record, ours) = (names.table("record", '"'), self::fence(names));
+    let change = if keep {
+        format!("update {record} set status = 'completed', completed_at = clock_timestamp()")
+    } else {
+        format!("delete from {record}")
+    };
+    let sql = format!(
+        "{change} where id = any($4) and status in ('pending', 'scheduled') and part = {ours}"
+    );
+    fenced(sql, fence).bind(ids).execute(connection).await?;
+    Ok(())
+}
+
+async fn unhandled(
+    connection: &mut PgConnection,
+    names: &Names,
+    fence: &Fence,
+    ids: &[i64],
+) -> Result<(), sqlx::Error> {
+    let (record, ours) = (names.table("record", '"'), self::fence(names));
+    let sql = format!(
+        "update {record} set status = 'unhandled'
+where id = any($4) and status in ('pending', 'scheduled') and part = {ours}"
+    );
+    fenced(sql, fence).bind(ids).execute(connection).await?;
+    Ok(())
+}
+
+/// Delivery rows for the handlers that did not finish, if the record is still as it was read.
+async fn split(
+    connection: &mut PgConnection,
+    names: &Names,
+    fence: &Fence,
+    batch: &Batch,
+) -> Result<(), sqlx::Error> {
+    let (record, delivery) = (names.table("record", '"'), names.table("delivery", '"'));
+    let ours = self::fence(names);
+    let sql = format!(
+        "with split as (
+    update {record} set status = 'split'
+    where id = any($4) and status in ('pending', 'scheduled') and part = {ours} returning id
+)
+insert into {delivery} (record_id, part, key, handler, status, blocking, attempt, failure_count, first_failed_at,
+    due_at, error, error_kind, fingerprint)
+select u.record_id, u.part, u.key, u.handler, u.status, u.blocking, u.attempt, u.failure_count,
+    timestamptz 'epoch' + u.first_failed_at * interval '1 microsecond',
+    clock_timestamp() + u.delay * interval '1 microsecond', u.error, u.error_kind, u.fingerprint
+from rows from (json_to_recordset($5::json) as (
+    record_id bigint, part smallint, key text, handler text, status text, blocking boolean, attempt bigint,
+    failure_count bigint, first_failed_at bigint, delay bigint, error text, error_kind text, fingerprint text
+)) with ordinality as u (record_id, part, key, handler, status, blocking, attempt, failure_count, first_failed_at,
+    delay, error, error_kind, fingerprint, place)
+join split on split.id = u.record_id
+order by u.place
+on conflict (record_id, handler) do nothing"
+    );
+    fenced(sql, fence)
+        .bind(&batch.split)
+        .bind(json(&batch.split_rows)?)
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+/// Deliveries that are still as they were read become what they are to be.
+async fn change(
+    connection: &mut PgConnection,
+    names: &Names,
+    fence: &Fence,
+    batch: &Batch,
+) -> Result<(), sqlx::Error> {
+    let (delivery, ours) = (names.table("delivery", '"'), self::fence(names));
+    let sql = format!(
+        "update {delivery} d set
+    status = u.status, blocking = u.blocking, attempt = u.attempt, failure_count = u.failure_count,
+    first_failed_at = timestamptz 'epoch' + u.first_failed_at * interval '1 microsecond',
+    due_at = clock_timestamp() + u.delay * interval '1 microsecond',
+    finished_at = case when u.status = 'completed' then clock_timestamp() end,
+    error = coalesce(u.error, d.error), error_kind = coalesce(u.error_kind, d.error_kind),
+    fingerprint = coalesce(u.fingerprint, d.fingerprint)
+from json_to_recordset($4::json) as u (
+    record_id bigint, handler text, status text, blocking boolean, attempt bigint, failure_count bigint,
+    first_failed_at bigint, delay bigint, was bigint, error text, error_kind text, fingerprint text
+)
+where d.record_id = u.record_id and d.handler = u.handler and d.attempt = u.was
+    and d.status in ('waiting', 'scheduled') and d.part = {ours}"
+    );
+    fenced(sql, fence)
+        .bind(json(&batch.changed)?)
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+async fn remember(
+    connection: &mut PgConnection,
+    names: &Names,
+    fence: &Fence,
+    batch: &Batch,
+) -> Result<(), sqlx::Error> {
+    let (failure, ours) = (names.table("failure", '"'), self::fence(names));
+    let sql = format!(
+        "insert into {failure} (record_id, handler, attempt, kind, fingerprint, error)
+select u.record_id, u.handler, u.attempt, u.kind, u.fingerprint, u.error
+from json_to_recordset($4::json) as u (
+    record_id bigint, part smallint, handler text, attempt bigint, kind text, fingerprint text, error text
+)
+where u.part = {ours}
+on conflict do nothing"
+    );
+    let rows = json(&batch.failures)?;
+    fenced(sql, fence)
+        .bind(&rows)
+        .execute(&mut *connection)
+        .await?;
+    if batch.failures.iter().any(|row| row.attempt > KEPT_FAILURES) {
+        let forget = trusted(format!(
+            "delete from {failure} f using json_to_recordset($1::json) as u (record_id bigint, handler text, attempt bigint)
+where f.record_id = u.record_id and f.handler = u.handler and f.attempt <= u.attempt - $2"
+        ));
+        sqlx::query(forget)
+            .bind(&rows)
+            .bind(i64::from(KEPT_FAILURES))
+            .execute(connection)
+            .await?;
+    }
+    Ok(())
+}
+
+/// Split records are done when none of their deliveries is left.
+async fn finish(
+    connection: &mut PgConnection,
+    names: &Names,
+    ids: &[i64],
+    keep: bool,
+) -> Result<(), sqlx::Error> {
+    let (record, delivery) = (names.table("record", '"'), names.table("delivery", '"'));
+    // Two that end their deliveries of one record at the same time must see each other.
+    let lock = trusted(format!(
+        "select 1 from {record} where id = any($1) and status = 'split' order by id for update"
+    ));
+    sqlx::query(lock)
+        .bind(ids)
+        .execute(&mut *connection)
+        .await?;
+    let over = format!(
+        "id = any($1) and status = 'split' and not exists (
+    select 1 from {delivery} d where d.record_id = id and d.status in ('waiting', 'scheduled', 'failed')
+)"
+    );
+    if keep {
+        let sql = trusted(format!(
+            "update {record} r set status = 'completed', completed_at = clock_timestamp() where {over}"
+        ));
+        sqlx::query(sql).bind(ids).execute(connection).await?;
+        return Ok(());
+    }
+    let failure = names.table("failure", '"');
+    let sql = trusted(format!(
+        "with gone as (delete from {record} where {over} returning id),
+    deliveries as (delete from {delivery} where record_id in (select id from gone))
+delete from {failure} where record_id in (select id from gone)"
+    ));
+    sqlx::query(sql).bind(ids).execute(connection).await?;
+    Ok(())
+}

@@ -1,0 +1,129 @@
+//! What the dispatcher writes: what became of the records that it read.
+
+use serde::Serialize;
+
+use super::{Fence, Names};
+
+/// What became of many records, written at once.
+#[derive(Debug, Default)]
+pub struct Batch {
+    /// Records whose handlers all finished.
+    pub(crate) done: Vec<i64>,
+    /// Records that nothing here handles.
+    pub(crate) unhandled: Vec<i64>,
+    /// Records that get a delivery for each handler that did not finish. Their rows are in
+    /// `split_rows`; in the order in which their lanes will go on.
+    pub(crate) split: Vec<i64>,
+    pub(crate) split_rows: Vec<DeliveryRow>,
+    /// Deliveries that changed, as they are to be.
+    pub(crate) changed: Vec<DeliveryRow>,
+    pub(crate) failures: Vec<FailureRow>,
+}
+
+impl Batch {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.done.is_empty()
+            && self.unhandled.is_empty()
+            && self.split.is_empty()
+            && self.changed.is_empty()
+    }
+
+    /// Nothing but finished records: one statement, no transaction.
+    pub(crate) fn only_done(&self) -> bool {
+        self.unhandled.is_empty() && self.split.is_empty() && self.changed.is_empty()
+    }
+
+    /// The records of deliveries that ended; each is done if no other of its deliveries is left.
+    pub(crate) fn ended(&self) -> Vec<i64> {
+        let ended = self.changed.iter().filter(|row| row.status == "completed");
+        let mut ids: Vec<i64> = ended.map(|row| row.record_id).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        ids
+    }
+}
+
+/// A delivery as it is to be. Written as JSON, one array for all.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct DeliveryRow {
+    pub(crate) record_id: i64,
+    pub(crate) part: u16,
+    pub(crate) key: String,
+    pub(crate) handler: &'static str,
+    /// `waiting`, `scheduled`, `failed` or `completed`.
+    pub(crate) status: &'static str,
+    pub(crate) blocking: bool,
+    /// The attempt that is next, or was the last.
+    pub(crate) attempt: u32,
+    pub(crate) failure_count: u32,
+    /// Microseconds since 1970.
+    pub(crate) first_failed_at: Option<i64>,
+    /// Microseconds from the database's present; with `scheduled` only.
+    pub(crate) delay: Option<i64>,
+    /// The attempt as it was read: whoever finds another one there has come too late.
+    pub(crate) was: u32,
+    pub(crate) error: Option<String>,
+    pub(crate) error_kind: Option<&'static str>,
+    pub(crate) fingerprint: Option<String>,
+}
+
+/// One failed attempt, for the history.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FailureRow {
+    pub(crate) record_id: i64,
+    pub(crate) part: u16,
+    pub(crate) handler: &'static str,
+    pub(crate) attempt: u32,
+    pub(crate) kind: &'static str,
+    pub(crate) fingerprint: String,
+    pub(crate) error: String,
+}
+
+/// How many failures of one delivery are remembered; the oldest are forgotten.
+pub(crate) const KEPT_FAILURES: u32 = 50;
+
+/// The rows of a batch as one JSON array.
+pub(crate) fn json<T: Serialize>(rows: &[T]) -> Result<String, sqlx::Error> {
+    serde_json::to_string(rows).map_err(|error| sqlx::Error::Encode(error.into()))
+}
+
+/// The statements that write. Each is conditional on the fence and on the row as it was read, so
+/// that writing a batch again, or too late, changes nothing.
+pub trait SettleSql: sqlx::Database {
+    /// Writes a batch: all of it or nothing. `keep`: finished records stay, as `completed`.
+    #[doc(hidden)]
+    fn settle(
+        connection: &mut Self::Connection,
+        names: &Names,
+        fence: &Fence,
+        batch: &Batch,
+        keep: bool,
+    ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
+
+    /// Deliveries of a handler that has a new id become the new one's.
+    #[doc(hidden)]
+    fn rename(
+        connection: &mut Self::Connection,
+        names: &Names,
+        fence: &Fence,
+        from: &str,
+        to: &str,
+    ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
+
+    /// At most `limit` unhandled records of this event become pending again. How many did.
+    #[doc(hidden)]
+    fn requeue(
+        connection: &mut Self::Connection,
+        names: &Names,
+        fence: &Fence,
+        event: &str,
+        limit: i64,
+    ) -> impl Future<Output = Result<u64, sqlx::Error>> + Send;
+
+    /// Prepares the connection that settles: a database that can do so forgets the last moments
+    /// of what it wrote after a crash. The records are then delivered again, as after any crash.
+    #[doc(hidden)]
+    fn relax(
+        connection: &mut Self::Connection,
+    ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
+}
