@@ -58,7 +58,8 @@ impl Registry {
 }
 
 impl HandlerEntry {
-    async fn dispatch(
+    /// The same for a handler that is known to take the event.
+    pub(crate) async fn dispatch(
         &self,
         record: &Arc<Record>,
         attempt: Attempt,

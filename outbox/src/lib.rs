@@ -36,6 +36,21 @@ mod schedule;
 mod partition;
 #[cfg(feature = "_store")]
 mod store;
+#[cfg(feature = "_store")]
+mod wake;
+
+#[cfg(feature = "_store")]
+mod dispatcher;
+#[cfg(feature = "_store")]
+mod fetch;
+#[cfg(feature = "_store")]
+mod lane;
+#[cfg(feature = "_store")]
+mod lease;
+#[cfg(feature = "_store")]
+mod outage;
+#[cfg(feature = "_store")]
+mod route;
 
 mod registry;
 
@@ -44,6 +59,11 @@ mod dispatch;
 mod handler;
 
 mod retry;
+
+#[cfg(feature = "_store")]
+mod failure;
+#[cfg(feature = "_store")]
+mod settle;
 
 mod config;
 
@@ -59,6 +79,8 @@ pub use config::{
 };
 #[cfg(feature = "config")]
 pub use config::{ConfigLoader, Format};
+#[cfg(feature = "_store")]
+pub use dispatcher::Dispatcher;
 #[cfg(feature = "_store")]
 pub use error::{Error, Result};
 pub use event::{AnyEvent, EventData, EventKey, OutboxEvent};

@@ -1,13 +1,24 @@
 //! [`Outbox`]: the stored outbox of one application.
 
-use std::{borrow::Cow, error::Error, fmt, sync::Arc};
+use std::{
+    borrow::Cow,
+    error::Error,
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
+};
 
 use sqlx::Pool;
 
 use crate::{
     Clock, Config, Database, IntoPolicy, Limits, Registered, Registry, RegistryBuilder, Result,
     SystemClock,
+    fetch::Fetcher,
+    settle::Settler,
     store::{self, Inserts, Names},
+    wake::Wake,
 };
 
 /// The stored outbox of one application. Cheap to clone.
@@ -37,15 +48,41 @@ pub struct Outbox<Db: Database> {
 }
 
 pub(crate) struct Inner<Db: Database> {
-    pool: Pool<Db>,
-    names: Names,
-    registry: Registry,
+    pub(crate) pool: Pool<Db>,
+    pub(crate) names: Names,
+    pub(crate) registry: Registry,
+    pub(crate) config: Config,
+    pub(crate) wake: Arc<Wake>,
+    /// Microseconds added to the database's clock; zero outside of tests.
+    pub(crate) offset: AtomicI64,
     pub(crate) inserts: Inserts,
     pub(crate) limits: Limits,
     pub(crate) partitions: u16,
     /// `retry.pin-at-schedule`: what a record gets that is scheduled without its own `max_retries`.
     pub(crate) pinned_max_retries: Option<u32>,
     pub(crate) clock: Arc<dyn Clock>,
+}
+
+impl<Db: Database> Inner<Db> {
+    pub(crate) fn fetcher(&self) -> Fetcher<Db> {
+        Fetcher::new(self.pool.clone(), self.names.clone())
+    }
+
+    pub(crate) fn settler(&self) -> Settler<Db> {
+        Settler::new(
+            self.pool.clone(),
+            self.names.clone(),
+            self.keeps_completed(),
+        )
+    }
+
+    pub(crate) fn keeps_completed(&self) -> bool {
+        true
+    }
+
+    pub(crate) fn offset(&self) -> i64 {
+        self.offset.load(Ordering::Acquire)
+    }
 }
 
 impl<Db: Database> Outbox<Db> {
@@ -86,6 +123,13 @@ impl<Db: Database> Outbox<Db> {
         let found = Db::migrate(&self.inner.pool, &self.inner.names).await?;
         tracing::info!(tables = %self.inner.names, found, "outbox tables are up to date");
         Ok(())
+    }
+
+    /// Tells the dispatcher of this process that something was committed. It finds out by itself
+    /// within milliseconds of a [`publish`](Self::publish) of this process, and within
+    /// `poll-interval` of anything else; this is for those who know better.
+    pub fn wake(&self) {
+        self.inner.wake.now();
     }
 
     /// The statements of [`migrate`](Self::migrate), for those who run them by hand.
@@ -215,9 +259,12 @@ impl<Db: Database> OutboxBuilder<Db> {
                 partitions: PARTITIONS,
                 pinned_max_retries: self.config.retry.pinned_max_retries(),
                 clock: Arc::new(SystemClock),
+                wake: Arc::default(),
+                offset: AtomicI64::new(0),
+                config: self.config,
             }),
         };
-        if self.config.schema_initialization.enabled {
+        if outbox.inner.config.schema_initialization.enabled {
             outbox.migrate().await?;
         }
         Ok(outbox)

@@ -43,9 +43,9 @@ impl<Db: Database> Outbox<Db> {
             .iter()
             .map(|event| self.schedule(event).into_record())
             .collect::<Result<Vec<NewRecord>>>()?;
-        Db::insert_all(connection, &self.inner.inserts, &records)
-            .await
-            .doing("publishing events")
+        let written = Db::insert_all(connection, &self.inner.inserts, &records).await;
+        self.inner.wake.soon();
+        written.doing("publishing events")
     }
 
     /// Like [`publish`](Self::publish), with more to say: a key, a time, a dedup key, headers.
@@ -157,11 +157,12 @@ impl<Db: Database, E: OutboxEvent> Schedule<'_, Db, E> {
     /// When the event is not valid or something is too long, before any SQL; or when the
     /// database fails.
     pub async fn send(self, connection: &mut Db::Connection) -> Result<Scheduled> {
-        let inserts = &self.outbox.inner.inserts;
+        let inner = &self.outbox.inner;
         let record = self.into_record()?;
-        let written = Db::insert(connection, inserts, &record)
+        let written = Db::insert(connection, &inner.inserts, &record)
             .await
             .doing("publishing an event")?;
+        inner.wake.soon();
         Ok(match written {
             Some(record_id) => Scheduled::Published { record_id },
             None => Scheduled::Duplicate,
@@ -182,7 +183,7 @@ impl<Db: Database, E: OutboxEvent> Schedule<'_, Db, E> {
         Ok(NewRecord {
             partition: partition_of(&record.key, inner.partitions),
             record,
-            due: self.due,
+            due: self.due.shifted(inner.offset()),
             dedup_key: self.dedup_key,
         })
     }

@@ -126,6 +126,23 @@ impl Registry {
         }
     }
 
+    /// All handlers, by id. Their places stay as they are.
+    #[cfg(feature = "_store")]
+    pub(crate) fn entries(&self) -> &[HandlerEntry] {
+        &self.handlers
+    }
+
+    /// Old ids, each with the present one.
+    #[cfg(feature = "_store")]
+    pub(crate) fn renames(&self) -> Vec<(&'static str, &'static str)> {
+        let of = |entry: &HandlerEntry| {
+            let id = entry.id();
+            let aliases = entry.registration.aliases.iter();
+            aliases.map(move |old| (*old, id)).collect::<Vec<_>>()
+        };
+        self.handlers.iter().flat_map(of).collect()
+    }
+
     pub(crate) fn states(&self) -> &Arc<States> {
         &self.states
     }

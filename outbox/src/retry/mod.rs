@@ -24,5 +24,7 @@ pub use decision::{Completion, Decision, FailedBecause, NoHandler};
 pub use error::{PolicyError, UnknownErrorName};
 pub use jitter::Jitter;
 pub use policy::{IntoPolicy, RetryAware, RetryPolicy};
+#[cfg(feature = "_store")]
+pub(crate) use random::between;
 pub use random::{Random, ThreadRandom};
 pub use resolve::{Candidates, PolicySource, Resolved, resolve};

@@ -3,6 +3,7 @@
 
 mod fetch;
 mod lease;
+mod link;
 mod migrate;
 #[cfg(feature = "mysql")]
 mod mysql;
@@ -21,6 +22,7 @@ use sqlx::{AssertSqlSafe, Pool, SqlSafeStr as _, SqlStr};
 use crate::{Record, Result};
 pub(crate) use fetch::{FetchSql, Fetched, FetchedDelivery, LaneName, Page, Writers};
 pub(crate) use lease::{Fence, Lease, LeaseSql};
+pub(crate) use link::Link;
 pub(crate) use migrate::Migration;
 pub(crate) use migrate::printed;
 pub(crate) use names::Names;
@@ -100,6 +102,17 @@ pub(crate) enum Due {
 }
 
 impl Due {
+    /// On a database's clock that is this many microseconds behind.
+    pub(crate) fn shifted(self, micros: i64) -> Self {
+        match self {
+            Self::In(delay) => {
+                let shift = Duration::from_micros(u64::try_from(micros).unwrap_or(0));
+                Self::In(delay.saturating_add(shift))
+            }
+            due => due,
+        }
+    }
+
     /// Microseconds: after the database's present, and since 1970. At most one is there.
     pub(crate) fn micros(self) -> (Option<i64>, Option<i64>) {
         // 100 years: beyond it, databases differ in what a date can be.

@@ -33,6 +33,20 @@ impl Batch {
         self.unhandled.is_empty() && self.split.is_empty() && self.changed.is_empty()
     }
 
+    /// Partitions in which something blocks once this is written.
+    pub(crate) fn parts(&self) -> Vec<u16> {
+        let rows = self.split_rows.iter().chain(&self.changed);
+        let blocking = rows.filter(|row| row.blocking);
+        blocking.map(|row| row.part).collect()
+    }
+
+    /// Moves what is due by that many microseconds, as far as the database's clock is from ours.
+    pub(crate) fn shift(&mut self, micros: i64) {
+        for row in self.split_rows.iter_mut().chain(&mut self.changed) {
+            row.delay = row.delay.map(|delay| delay.saturating_add(micros));
+        }
+    }
+
     /// The records of deliveries that ended; each is done if no other of its deliveries is left.
     pub(crate) fn ended(&self) -> Vec<i64> {
         let ended = self.changed.iter().filter(|row| row.status == "completed");

@@ -1,0 +1,202 @@
+//! When the dispatcher does what: pure arithmetic on instants.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// Something was published here and may be committed at any moment: look after this long, then
+/// after twice that, and so on.
+const FIRST_PROBE: Duration = Duration::from_millis(1);
+/// How often to look for late committers.
+const LATE_EVERY: Duration = Duration::from_millis(400);
+/// How often to read everything again.
+const SWEEP_EVERY: Duration = Duration::from_secs(60);
+/// Overdue, and already in memory or without room: not again before this.
+const DUE_AGAIN: Duration = Duration::from_millis(50);
+
+/// When what is to be done next. Written by the dispatcher's loop only.
+#[derive(Debug)]
+pub(super) struct Agenda {
+    poll_interval: Duration,
+    poll: Instant,
+    due: Instant,
+    late: Option<Instant>,
+    sweep: Instant,
+    probe: Option<(Instant, Duration)>,
+    /// After an error: nothing before this.
+    not_before: Instant,
+}
+
+impl Agenda {
+    pub(super) fn new(poll_interval: Duration, now: Instant) -> Self {
+        Self {
+            poll_interval,
+            poll: now,
+            due: now,
+            late: None,
+            sweep: now,
+            probe: None,
+            not_before: now,
+        }
+    }
+
+    /// Something was published; its transaction will end soon.
+    pub(super) fn published(&mut self, now: Instant) {
+        self.probe = Some((now + FIRST_PROBE, FIRST_PROBE));
+    }
+
+    /// Everything is to be looked at now.
+    pub(super) fn all(&mut self, now: Instant) {
+        self.poll = now;
+        self.due = now;
+    }
+
+    /// Everything is to be read again now.
+    pub(super) fn sweep(&mut self, now: Instant) {
+        self.all(now);
+        self.sweep = now;
+    }
+
+    /// Nothing before then.
+    pub(super) fn wait_until(&mut self, then: Instant) {
+        self.not_before = then;
+    }
+
+    /// A delivery was written that is due after this long.
+    pub(super) fn due_in(&mut self, now: Instant, delay: Duration) {
+        self.due = self.due.min(now + delay);
+    }
+
+    pub(super) fn may_start(&self, now: Instant) -> bool {
+        now >= self.not_before
+    }
+
+    /// Whether all partitions are to be looked at; if so, when next.
+    pub(super) fn take_poll(&mut self, now: Instant) -> bool {
+        let probed = match self.probe {
+            Some((at, gap)) if now >= at => {
+                let gap = gap * 2;
+                self.probe = (gap < self.poll_interval).then(|| (now + gap, gap));
+                true
+            }
+            _ => false,
+        };
+        let polled = now >= self.poll;
+        if polled {
+            self.poll = now + self.poll_interval;
+            self.due = now;
+        }
+        probed || polled
+    }
+
+    pub(super) fn take_due(&mut self, now: Instant) -> bool {
+        let due = now >= self.due;
+        if due {
+            self.due = now + self.poll_interval;
+        }
+        due
+    }
+
+    pub(super) fn take_late(&mut self, now: Instant) -> bool {
+        let late = self.late.is_some_and(|at| now >= at);
+        if late {
+            self.late = None;
+        }
+        late
+    }
+
+    pub(super) fn take_sweep(&mut self, now: Instant) -> bool {
+        let sweep = now >= self.sweep;
+        if sweep {
+            self.sweep = now + SWEEP_EVERY;
+        }
+        sweep
+    }
+
+    /// The database said in how many microseconds something is due; `brought` tells whether this
+    /// fetch had something new of that kind.
+    pub(super) fn next_due(&mut self, now: Instant, micros: Option<i64>, brought: bool) {
+        let Some(micros) = micros else { return };
+        let until = Duration::from_micros(u64::try_from(micros).unwrap_or(0));
+        let until = if brought { until } else { until.max(DUE_AGAIN) };
+        self.due_in(now, until);
+    }
+
+    /// A record may come late.
+    pub(super) fn may_be_late(&mut self, now: Instant) {
+        self.late.get_or_insert(now + LATE_EVERY);
+    }
+
+    /// When to look at this again if nothing else happens.
+    pub(super) fn next(&self) -> Instant {
+        let probe = self.probe.map(|(at, _)| at);
+        [
+            Some(self.poll),
+            Some(self.due),
+            Some(self.sweep),
+            self.late,
+            probe,
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+        .unwrap_or(self.poll)
+        .max(self.not_before)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    fn idle(now: Instant) -> Agenda {
+        let mut agenda = Agenda::new(Duration::from_secs(5), now);
+        assert!(agenda.take_sweep(now) && agenda.take_poll(now) && agenda.take_due(now));
+        agenda
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn idle_it_sleeps_until_the_next_poll() {
+        let now = Instant::now();
+        let mut agenda = idle(now);
+        assert_eq!(agenda.next(), now + Duration::from_secs(5));
+        assert!(!agenda.take_poll(now) && !agenda.take_due(now) && !agenda.take_late(now));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn after_a_publish_it_looks_less_and_less_often() {
+        let mut now = Instant::now();
+        let mut agenda = idle(now);
+        agenda.published(now);
+        let mut gaps = Vec::new();
+        while agenda.next() < now + Duration::from_secs(2) && gaps.len() < 20 {
+            gaps.push((agenda.next() - now).as_millis());
+            now = agenda.next();
+            assert!(agenda.take_poll(now));
+        }
+        assert_eq!(gaps[..5], [1, 2, 4, 8, 16]);
+        assert_eq!(gaps.len(), 11);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_overdue_and_known_is_no_busy_loop() {
+        let now = Instant::now();
+        let mut agenda = idle(now);
+        agenda.next_due(now, Some(-5), false);
+        assert_eq!(agenda.next(), now + DUE_AGAIN);
+        agenda.next_due(now, Some(-5), true);
+        assert_eq!(agenda.next(), now);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_error_delays_everything() {
+        let now = Instant::now();
+        let mut agenda = idle(now);
+        agenda.all(now);
+        agenda.wait_until(now + 100 * MS);
+        assert!(!agenda.may_start(now));
+        assert_eq!(agenda.next(), now + 100 * MS);
+    }
+}

@@ -1,0 +1,308 @@
+//! What is to be read, started and written next. Knows nothing of connections, tasks or time: the
+//! loop in [`super::run`] does what it says.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
+
+use tokio::time::Instant;
+
+use crate::{
+    fetch::{Arrived, Claim, Round, Watermarks},
+    lane::{HandlerIx, LaneSettings, Lanes, Route},
+    lease::{Changes, Leases},
+    route::Router,
+    store::{Fetched, LaneName, Lease},
+};
+
+/// Lanes, watermarks and leases, kept in step.
+#[derive(Debug)]
+pub(crate) struct Engine {
+    pub(crate) lanes: Lanes,
+    pub(crate) leases: Leases,
+    marks: Watermarks,
+    router: Arc<Router>,
+    renames: Vec<(&'static str, &'static str)>,
+    partitions: u16,
+    /// How many records may be in memory.
+    most: usize,
+    /// Partitions in which something may block; never one too few.
+    may_block: HashSet<u16>,
+    paused: HashSet<HandlerIx>,
+    /// Names of events without a handler that were warned about.
+    warned: HashSet<String>,
+}
+
+/// Which kinds of things are to be read now.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Want {
+    /// Look at all partitions again.
+    pub(crate) poll: bool,
+    pub(crate) due: bool,
+    pub(crate) late: bool,
+    pub(crate) sweep: bool,
+    /// Microseconds added to the database's clock.
+    pub(crate) offset: i64,
+}
+
+/// What a fetch brought.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct News {
+    /// Records and deliveries that were not in memory.
+    pub(crate) new: usize,
+    /// Of those, the ones that had become due.
+    pub(crate) due: usize,
+    pub(crate) late: usize,
+}
+
+/// How many parked lanes are read at once.
+const LANES_AT_ONCE: usize = 64;
+
+impl Engine {
+    pub(crate) fn new(
+        settings: LaneSettings,
+        leases: Leases,
+        router: Arc<Router>,
+        renames: Vec<(&'static str, &'static str)>,
+        partitions: u16,
+        most: usize,
+    ) -> Self {
+        Self {
+            lanes: Lanes::new(settings),
+            leases,
+            marks: Watermarks::default(),
+            router,
+            renames,
+            partitions,
+            most,
+            may_block: HashSet::new(),
+            paused: HashSet::new(),
+            warned: HashSet::new(),
+        }
+    }
+
+    /// What to ask the database for to keep and extend what is owned.
+    pub(crate) fn claim(&self, micros: i64) -> Claim {
+        Claim {
+            owner: self.leases.owner,
+            partitions: self.partitions,
+            micros,
+            held: self.leases.held(),
+            renames: self.renames.clone(),
+            router: Arc::clone(&self.router),
+        }
+    }
+
+    /// The answer to a claim. What was lost has to be stopped by the caller, before this.
+    pub(crate) fn claimed(&mut self, leases: &[Lease], asked_at: Instant) -> Changes {
+        let changes = self.leases.claimed(leases, asked_at);
+        for part in &changes.lost {
+            self.marks.remove(*part);
+            self.may_block.remove(part);
+        }
+        for part in &changes.gained {
+            self.marks.add(*part);
+            self.may_block.insert(*part);
+        }
+        changes
+    }
+
+    /// Room for records. What is read must fit into it.
+    fn room(&self) -> usize {
+        self.most.saturating_sub(self.lanes.in_flight())
+    }
+
+    /// There is something to read and no room for it.
+    pub(crate) fn is_full(&self) -> bool {
+        self.marks.hungry() && self.room() < self.most / 8
+    }
+
+    /// Takes some of what waits for the slowest handler out of memory.
+    pub(crate) fn spill(&mut self) -> bool {
+        self.lanes.spill(self.most / 4)
+    }
+
+    /// The next fetch, if there is something to read.
+    pub(crate) fn round(&mut self, want: Want) -> Option<Round> {
+        if want.poll || want.sweep {
+            self.marks.wake();
+        }
+        let room = self.room();
+        // Not in small bites: wait until an eighth is free.
+        let pending = match room >= self.most / 8 {
+            true => self.marks.plan(room),
+            false => None,
+        };
+        let thirsty = self.lanes.thirsty();
+        let due = want.due && room > 0;
+        let nothing = pending.is_none()
+            && !due
+            && !want.late
+            && !want.sweep
+            && !self.lanes.has_checks()
+            && thirsty.is_empty();
+        if nothing || self.marks.parts().is_empty() {
+            return None;
+        }
+        let ids = thirsty.iter().filter_map(|ix| self.router.id(*ix));
+        Some(Round {
+            parts: self.marks.parts(),
+            handlers: self.running_handlers(),
+            offset: want.offset,
+            lanes: self.lanes.fetch_started(LANES_AT_ONCE),
+            // What is in memory is found again; it must not hide what is not.
+            due: due.then_some(self.most),
+            may_block: self.may_block.clone(),
+            late: want.late.then(|| self.marks.highest()),
+            read: match want.late || want.sweep {
+                true => self.marks.read_again(0),
+                false => Vec::new(),
+            },
+            late_limit: self.lanes.in_flight() + self.most / 4,
+            sweep: want.sweep,
+            thirsty: ids.collect(),
+            pending,
+            router: Arc::clone(&self.router),
+        })
+    }
+
+    fn running_handlers(&self) -> Vec<&'static str> {
+        (0..)
+            .map_while(|ix| Some((ix, self.router.id(ix)?)))
+            .filter(|(ix, _)| !self.paused.contains(ix))
+            .map(|(_, id)| id)
+            .collect()
+    }
+
+    /// The fetch failed.
+    pub(crate) fn failed(&mut self, round: Round) {
+        self.lanes.fetch_failed(round.lanes);
+    }
+
+    /// The fetch succeeded: everything goes into its lanes.
+    pub(crate) fn arrived(&mut self, round: &Round, arrived: Arrived) -> News {
+        let mut news = News::default();
+        if let Some(parts) = arrived.blocked_parts {
+            // Only what was true before anything of this fetch is parked.
+            self.may_block = parts;
+            self.may_block.extend(self.lanes.blocking_parts());
+        }
+        let owned: HashSet<u16> = self.marks.parts().into_iter().collect();
+        for due in arrived.due_deliveries {
+            if owned.contains(&due.fetched.part)
+                && let Some(handler) = self.router.handler(&due.handler)
+            {
+                news.due += usize::from(self.lanes.due_delivery(handler, due));
+            }
+        }
+        for (lane, rows) in arrived.lanes {
+            if let Some(handler) = self.router.handler(&lane.handler) {
+                news.new += rows.len();
+                self.lanes.parked_lane(&lane, handler, rows);
+            }
+        }
+        if let Some(plan) = &round.pending {
+            self.marks.read(plan, &arrived.pending);
+        }
+        let blocked = &arrived.blocked;
+        for fetched in arrived.due_records {
+            news.due += usize::from(self.record(fetched, blocked, &owned));
+        }
+        for fetched in arrived.late {
+            news.late += usize::from(self.record(fetched, blocked, &owned));
+        }
+        for fetched in arrived.pending {
+            news.new += usize::from(self.record(fetched, blocked, &owned));
+        }
+        self.runnable(round, &arrived.runnable);
+        self.lanes.fetch_ended();
+        news.new += news.due + news.late;
+        news
+    }
+
+    fn record(
+        &mut self,
+        fetched: Fetched,
+        blocked: &HashMap<String, HashSet<String>>,
+        owned: &HashSet<u16>,
+    ) -> bool {
+        if !owned.contains(&fetched.part) {
+            return false;
+        }
+        let record = &fetched.record;
+        let handlers = self.router.route(&record.event);
+        if handlers.is_empty() && !self.warned.contains(&record.event) && self.warned.len() < 1000 {
+            tracing::warn!(
+                event = record.event,
+                "no handler takes this event here; its records stay until one does"
+            );
+            self.warned.insert(record.event.clone());
+        }
+        let blocked = blocked.get(&record.key);
+        let is_blocked = |ix: HandlerIx| {
+            let id = self.router.id(ix);
+            blocked.zip(id).is_some_and(|(ids, id)| ids.contains(id))
+        };
+        let mut one = [Route::default()];
+        let many: Vec<Route>;
+        let route = |handler| Route {
+            handler,
+            blocked: is_blocked(handler),
+        };
+        // Most records have one handler: no allocation for those.
+        let routes: &[Route] = match &*handlers {
+            &[handler] => {
+                one[0] = route(handler);
+                &one
+            }
+            handlers => {
+                many = handlers.iter().copied().map(route).collect();
+                &many
+            }
+        };
+        self.lanes.record(fetched, routes)
+    }
+
+    fn runnable(&mut self, round: &Round, lanes: &[LaneName]) {
+        let mut found = HashSet::new();
+        for lane in lanes {
+            if let Some(handler) = self.router.handler(&lane.handler) {
+                found.insert(handler);
+                self.lanes.runnable_lane(lane, handler);
+            }
+        }
+        for id in &round.thirsty {
+            if let Some(handler) = self.router.handler(id)
+                && !found.contains(&handler)
+            {
+                self.lanes.quenched(handler);
+            }
+        }
+    }
+
+    /// What is written from now on may block in these partitions.
+    pub(crate) fn will_block(&mut self, parts: impl IntoIterator<Item = u16>) {
+        self.may_block.extend(parts);
+    }
+
+    /// Which handlers are paused. Whether one goes on that was.
+    pub(crate) fn pause(&mut self, ids: &[String]) -> bool {
+        let now: HashSet<HandlerIx> = ids
+            .iter()
+            .filter_map(|id| self.router.handler(id))
+            .collect();
+        if now == self.paused {
+            return false;
+        }
+        let goes_on = self.paused.difference(&now).next().is_some();
+        for &handler in now.symmetric_difference(&self.paused.clone()) {
+            let paused = now.contains(&handler);
+            let id = self.router.id(handler);
+            tracing::info!(handler = id, paused, "a handler was paused or goes on");
+            self.lanes.pause(handler, paused);
+        }
+        self.paused = now;
+        goes_on
+    }
+}

@@ -1,0 +1,117 @@
+//! The running outbox: reads, dispatches and writes until it is shut down.
+//!
+//! [`engine`] decides what is to be done, [`agenda`] when, [`run`] does it.
+
+mod agenda;
+pub(crate) mod engine;
+mod run;
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use tokio::{sync::oneshot, task::JoinHandle, time::Instant};
+
+use crate::{
+    Database, Outbox, PermanentFailure, Result,
+    error::While as _,
+    lane::{HandlerSettings, LaneSettings},
+    lease::Leases,
+    route::Router,
+};
+use engine::Engine;
+use run::Run;
+
+/// How long [`Dispatcher::shutdown`] lets handlers finish.
+const SHUTDOWN: Duration = Duration::from_secs(30);
+
+impl<Db: Database> Outbox<Db> {
+    /// Starts to deliver records to the handlers of this process.
+    ///
+    /// # Errors
+    /// When the database cannot be reached. Later outages are waited for.
+    pub async fn start(&self) -> Result<Dispatcher> {
+        let mut run = Run::new(self.clone(), self.engine());
+        run.begin().await.doing("taking the first leases")?;
+        let (stop, stopped) = oneshot::channel();
+        let task = tokio::spawn(run.run(stopped));
+        Ok(Dispatcher {
+            stop: Some(stop),
+            task,
+        })
+    }
+
+    pub(crate) fn engine(&self) -> Engine {
+        let inner = &self.inner;
+        let handlers = inner
+            .registry
+            .entries()
+            .iter()
+            .map(|entry| HandlerSettings {
+                id: entry.id(),
+                places: entry.concurrency().unwrap_or(PLACES),
+                skips: entry.on_permanent_failure() == PermanentFailure::Skip,
+            });
+        let settings = LaneSettings {
+            ordered: inner.config.processing.stop_on_first_failure,
+            keep: inner.keeps_completed(),
+            handlers: handlers.collect(),
+        };
+        let config = &inner.config;
+        let leases = Leases::new(config.lease(), config.renew_below(), Instant::now());
+        Engine::new(
+            settings,
+            leases,
+            Arc::new(Router::new(&inner.registry)),
+            inner.registry.renames(),
+            inner.partitions,
+            IN_MEMORY,
+        )
+    }
+}
+
+/// How many invocations of one handler run at once, unless it says otherwise.
+const PLACES: u32 = 256;
+/// How many records are in memory at once.
+const IN_MEMORY: usize = 4096;
+
+/// A running dispatcher; see [`Outbox::start`].
+///
+/// Dropped without [`shutdown`](Self::shutdown) it stops at once: what ran is delivered again,
+/// and other processes wait until its leases have run out.
+#[must_use = "dropping it stops the dispatcher; keep it and call `shutdown`"]
+pub struct Dispatcher {
+    stop: Option<oneshot::Sender<Duration>>,
+    task: JoinHandle<()>,
+}
+
+impl Dispatcher {
+    /// Stops: reads no more, lets the running handlers finish for up to 30 seconds, writes what
+    /// became of their records and hands its partitions over. Nothing counts as a failure; what
+    /// was not finished is delivered again.
+    ///
+    /// # Errors
+    /// None at present; for what may come.
+    pub async fn shutdown(self) -> Result<()> {
+        self.shutdown_within(SHUTDOWN).await
+    }
+
+    /// The same with another limit.
+    ///
+    /// # Errors
+    /// None at present; for what may come.
+    pub async fn shutdown_within(mut self, limit: Duration) -> Result<()> {
+        if let Some(stop) = self.stop.take() {
+            // An error means that it has ended already.
+            let _ = stop.send(limit);
+        }
+        let _ = (&mut self.task).await;
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Dispatcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Dispatcher")
+            .field("running", &!self.task.is_finished())
+            .finish_non_exhaustive()
+    }
+}

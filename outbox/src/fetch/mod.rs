@@ -1,0 +1,11 @@
+//! From the database into memory: what to read, and the task that reads it.
+//!
+//! [`watermark`] and [`late`] decide without I/O; [`round`] carries one fetch out.
+
+pub(crate) mod late;
+pub(crate) mod round;
+pub(crate) mod watermark;
+
+pub(crate) use late::Late;
+pub(crate) use round::{Arrived, Claim, Fetcher, Round};
+pub(crate) use watermark::{Plan, Watermarks};

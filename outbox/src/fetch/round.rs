@@ -1,0 +1,289 @@
+//! One fetch: everything that is to be read now, one statement after the other on one connection.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
+
+use sqlx::Pool;
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use super::{Late, Plan};
+use crate::{
+    Database,
+    route::Router,
+    store::{Fence, Fetched, FetchedDelivery, LaneName, Lease, Link, Names, Page},
+};
+
+/// What is to be read.
+#[derive(Debug)]
+pub(crate) struct Round {
+    pub(crate) parts: Vec<u16>,
+    /// Handlers that may run here now.
+    pub(crate) handlers: Vec<&'static str>,
+    /// Microseconds added to the database's clock.
+    pub(crate) offset: i64,
+    /// Parked lanes.
+    pub(crate) lanes: Vec<LaneName>,
+    /// Due records and deliveries, at most this many of each.
+    pub(crate) due: Option<usize>,
+    pub(crate) pending: Option<Plan>,
+    /// Partitions in which something may block; each with the handlers of an event.
+    pub(crate) may_block: HashSet<u16>,
+    /// The highest id that was seen: ask whether something came late.
+    pub(crate) late: Option<i64>,
+    /// What was read, for those that came late.
+    pub(crate) read: Vec<Page>,
+    /// At most this many of them.
+    pub(crate) late_limit: usize,
+    /// Read everything again, and find lanes that could run.
+    pub(crate) sweep: bool,
+    /// Handlers that have room for lanes that were put aside.
+    pub(crate) thirsty: Vec<&'static str>,
+    pub(crate) router: Arc<Router>,
+}
+
+/// What was read.
+#[derive(Debug, Default)]
+pub(crate) struct Arrived {
+    pub(crate) lanes: Vec<(LaneName, Vec<FetchedDelivery>)>,
+    pub(crate) due_records: Vec<Fetched>,
+    pub(crate) due_deliveries: Vec<FetchedDelivery>,
+    /// Microseconds until something is due.
+    pub(crate) next_due: Option<i64>,
+    pub(crate) pending: Vec<Fetched>,
+    pub(crate) late: Vec<Fetched>,
+    /// Of the lanes of all records above, those in which something blocks: key, then handler.
+    pub(crate) blocked: HashMap<String, HashSet<String>>,
+    pub(crate) runnable: Vec<LaneName>,
+    /// Whether a record may still come late.
+    pub(crate) late_possible: bool,
+    /// With a sweep: partitions in which something blocks.
+    pub(crate) blocked_parts: Option<HashSet<u16>>,
+}
+
+/// Reads, on a connection of its own.
+#[derive(Debug)]
+pub(crate) struct Fetcher<Db: Database> {
+    pub(crate) link: Link<Db>,
+    names: Names,
+    late: Late,
+}
+
+/// How many deliveries of a parked lane are read at once.
+const PER_LANE: i64 = 32;
+
+impl<Db: Database> Fetcher<Db> {
+    pub(crate) fn new(pool: Pool<Db>, names: Names) -> Self {
+        Self {
+            link: Link::new(pool),
+            names,
+            late: Late::default(),
+        }
+    }
+
+    pub(crate) async fn fetch(&mut self, round: &Round) -> Result<Arrived, sqlx::Error> {
+        let arrived = self.read(round).await;
+        self.link.done(&arrived);
+        arrived
+    }
+
+    async fn read(&mut self, round: &Round) -> Result<Arrived, sqlx::Error> {
+        let Round {
+            parts,
+            handlers,
+            offset,
+            ..
+        } = round;
+        let names = &self.names;
+        let connection = self.link.connection().await?;
+        let mut arrived = Arrived::default();
+
+        if !round.lanes.is_empty() {
+            let rows = Db::lanes(connection, names, &round.lanes, PER_LANE).await?;
+            arrived.lanes = by_lane(&round.lanes, rows);
+        }
+        if let Some(limit) = round.due {
+            let limit = bound(limit);
+            arrived.due_deliveries =
+                Db::due_deliveries(connection, names, parts, handlers, *offset, limit).await?;
+            arrived.due_records = Db::due_records(connection, names, parts, *offset, limit).await?;
+            arrived.next_due = Db::next_due(connection, names, parts, handlers, *offset).await?;
+        }
+        if let Some(plan) = &round.pending {
+            let (per_page, limit) = (bound(plan.per_page), bound(plan.limit));
+            arrived.pending = Db::pending(connection, names, &plan.pages, per_page, limit).await?;
+        }
+        let mut again = None;
+        if let Some(highest) = round.late {
+            let writers = Db::writers(connection, names).await?;
+            again = self.late.look(highest, writers, Instant::now());
+        }
+        if round.sweep {
+            again = Some(0);
+            arrived.runnable =
+                Db::runnable(connection, names, parts, handlers, bound(round.late_limit)).await?;
+            let blocked = Db::blocked_parts(connection, names, parts).await?;
+            arrived.blocked_parts = Some(blocked.into_iter().collect());
+        } else if !round.thirsty.is_empty() {
+            let limit = bound(round.late_limit);
+            arrived.runnable =
+                Db::runnable(connection, names, parts, &round.thirsty, limit).await?;
+        }
+        if let Some(after) = again {
+            let pages: Vec<Page> = round
+                .read
+                .iter()
+                .filter(|page| page.until > after)
+                .map(|page| Page { after, ..*page })
+                .collect();
+            if !pages.is_empty() {
+                let limit = bound(round.late_limit);
+                arrived.late = Db::pending(connection, names, &pages, limit, limit).await?;
+            }
+        }
+        let lanes = arrived.lanes_to_ask(round);
+        if !lanes.is_empty() {
+            for lane in Db::blocked(connection, names, &lanes).await? {
+                let handlers = arrived.blocked.entry(lane.key).or_default();
+                handlers.insert(lane.handler);
+            }
+        }
+        arrived.late_possible = self.late.possible();
+        Ok(arrived)
+    }
+
+    /// Renews and takes leases, and prepares what was gained: see [`adopt`](Self::adopt).
+    pub(crate) async fn claim(&mut self, claim: &Claim) -> Result<Vec<Lease>, sqlx::Error> {
+        let leases = self.claim_and_adopt(claim).await;
+        self.link.done(&leases);
+        leases
+    }
+
+    async fn claim_and_adopt(&mut self, claim: &Claim) -> Result<Vec<Lease>, sqlx::Error> {
+        let connection = self.link.connection().await?;
+        let Claim {
+            owner,
+            partitions,
+            micros,
+            ..
+        } = *claim;
+        let leases = Db::claim(connection, &self.names, owner, partitions, micros).await?;
+        let gained: Vec<Lease> = leases
+            .iter()
+            .filter(|lease| !claim.held.contains(lease))
+            .copied()
+            .collect();
+        if !gained.is_empty() {
+            let fence = Fence {
+                owner,
+                leases: gained,
+            };
+            self.adopt(claim, &fence).await?;
+        }
+        Ok(leases)
+    }
+
+    /// The handlers that were paused.
+    pub(crate) async fn paused(&mut self) -> Result<Vec<String>, sqlx::Error> {
+        let connection = self.link.connection().await?;
+        let paused = Db::paused(connection, &self.names).await;
+        self.link.done(&paused);
+        paused
+    }
+
+    /// Gives leases up.
+    pub(crate) async fn release(&mut self, fence: &Fence) -> Result<(), sqlx::Error> {
+        let connection = self.link.connection().await?;
+        let released = Db::release(connection, &self.names, fence).await;
+        self.link.done(&released);
+        released
+    }
+
+    /// Before the first record of a partition is read: what an older version of the program left
+    /// under old names, or could not handle, becomes this one's.
+    async fn adopt(&mut self, claim: &Claim, fence: &Fence) -> Result<(), sqlx::Error> {
+        const AT_ONCE: i64 = 5_000;
+        let connection = self.link.connection().await?;
+        for (old, new) in &claim.renames {
+            Db::rename(connection, &self.names, fence, old, new).await?;
+        }
+        let parts: Vec<u16> = fence.leases.iter().map(|lease| lease.part).collect();
+        for event in Db::unhandled(connection, &self.names, &parts).await? {
+            if claim.router.route(&event).is_empty() {
+                continue;
+            }
+            while Db::requeue(connection, &self.names, fence, &event, AT_ONCE).await? > 0 {}
+        }
+        Ok(())
+    }
+}
+
+/// Renewing what this process owns and taking what is free.
+#[derive(Debug)]
+pub(crate) struct Claim {
+    pub(crate) owner: Uuid,
+    pub(crate) partitions: u16,
+    /// How long the leases last.
+    pub(crate) micros: i64,
+    pub(crate) held: Vec<Lease>,
+    /// Old ids of handlers, each with its present one.
+    pub(crate) renames: Vec<(&'static str, &'static str)>,
+    pub(crate) router: Arc<Router>,
+}
+
+impl Arrived {
+    /// The lanes of all records that were read, where something may block.
+    fn lanes_to_ask(&self, round: &Round) -> Vec<LaneName> {
+        let known = self.blocked_parts.as_ref().unwrap_or(&round.may_block);
+        let records = self
+            .pending
+            .iter()
+            .chain(&self.late)
+            .chain(&self.due_records);
+        let mut seen = HashSet::new();
+        let mut lanes = Vec::new();
+        for Fetched { part, record } in records {
+            if !known.contains(part) {
+                continue;
+            }
+            for &handler in round.router.route(&record.event).iter() {
+                if let Some(id) = round.router.id(handler)
+                    && seen.insert((&record.key, handler))
+                {
+                    lanes.push(LaneName {
+                        part: *part,
+                        key: record.key.clone(),
+                        handler: id.to_owned(),
+                    });
+                }
+            }
+        }
+        lanes
+    }
+}
+
+/// The rows of each lane that was asked for, none included.
+fn by_lane(
+    lanes: &[LaneName],
+    rows: Vec<FetchedDelivery>,
+) -> Vec<(LaneName, Vec<FetchedDelivery>)> {
+    let mut of: HashMap<LaneName, Vec<FetchedDelivery>> = HashMap::new();
+    for row in rows {
+        let lane = LaneName {
+            part: row.fetched.part,
+            key: row.fetched.record.key.clone(),
+            handler: row.handler.clone(),
+        };
+        of.entry(lane).or_default().push(row);
+    }
+    lanes
+        .iter()
+        .map(|lane| (lane.clone(), of.remove(lane).unwrap_or_default()))
+        .collect()
+}
+
+fn bound(n: usize) -> i64 {
+    i64::try_from(n).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,167 @@
+//! What a handler decided becomes what is to be written, and the lane goes on.
+
+use super::{HandlerIx, Item, Lanes, Running, Stand, Work, waiting};
+use crate::{
+    Completion, Decision, HandlerError,
+    failure::Failure,
+    store::{DeliveryRow, FailureRow},
+};
+
+impl Lanes {
+    /// An invocation ended.
+    pub(crate) fn finished(&mut self, work: &Work, decision: Decision) {
+        self.leave_place(work.handler);
+        if work.alone {
+            self.write(work, true, decision);
+            self.unwritten
+                .deliveries
+                .push((work.record.id, work.handler));
+        } else if self.finished_in_lane(work, decision).is_some() {
+            self.advance(&work.record.key, work.handler);
+        }
+        self.fill_places(work.handler);
+    }
+
+    /// `None` if the lane is not in memory: its partition was lost.
+    fn finished_in_lane(&mut self, work: &Work, decision: Decision) -> Option<()> {
+        let id = work.record.id;
+        let key = self.keys.get_mut(&*work.record.key)?;
+        let lane = key.lane(work.handler)?;
+        let Running { record_id, stored } = lane.running?;
+        if record_id != id {
+            return None;
+        }
+        lane.running = None;
+
+        if !stored && matches!(decision, Decision::Completed(_)) {
+            let at = key.hot.iter().position(|hot| hot.record.id == id)?;
+            let hot = key.hot.get_mut(at)?;
+            hot.unfinished.retain(|handler| *handler != work.handler);
+            if hot.unfinished.is_empty() {
+                key.hot.remove(at);
+                self.unwritten.batch.done.push(id);
+                self.unwritten.records.push(id);
+            }
+            self.remember_completion(work, &decision);
+            return Some(());
+        }
+        if !stored {
+            key.split(&self.settings, &mut self.unwritten, &mut self.deliveries);
+        }
+        let blocks = self.write(work, stored, decision);
+        self.unwritten.deliveries.push((id, work.handler));
+        if blocks {
+            self.block(&work.record.key, work.handler);
+        }
+        Some(())
+    }
+
+    /// The rows of a delivery that ended or failed. Whether its lane waits behind it.
+    fn write(&mut self, work: &Work, stored: bool, decision: Decision) -> bool {
+        let Some(settings) = self.settings(work.handler) else {
+            return false;
+        };
+        let (id, ordered, skips) = (settings.id, self.settings.ordered, settings.skips);
+        // Still in its lane: one that is tried alone has let the others pass.
+        let holds_lane = ordered && !work.alone;
+        let row = waiting(work.part, &work.record, id, work.attempt);
+        let row = match decision {
+            Decision::Completed(completion) => {
+                self.remember_completion(work, &Decision::Completed(completion));
+                DeliveryRow {
+                    status: "completed",
+                    blocking: false,
+                    ..row
+                }
+            }
+            Decision::RetryAt {
+                delay, next, error, ..
+            } => {
+                let failure = self.remember(work, id, &error);
+                DeliveryRow {
+                    status: "scheduled",
+                    blocking: holds_lane,
+                    attempt: next.number,
+                    failure_count: next.failure_count,
+                    first_failed_at: next.first_failed_at.map(|at| at.as_microsecond()),
+                    delay: Some(micros(delay)),
+                    ..failed(row, failure)
+                }
+            }
+            Decision::Failed { error, .. } => {
+                let failure = self.remember(work, id, &error);
+                DeliveryRow {
+                    status: "failed",
+                    blocking: holds_lane && !skips,
+                    ..failed(row, failure)
+                }
+            }
+            // The routes of this process said otherwise a moment ago; as if it had not run.
+            Decision::NoHandler(_) => row,
+        };
+        let blocks = row.blocking;
+        if stored || row.status != "waiting" {
+            self.unwritten.batch.changed.push(row);
+        }
+        blocks
+    }
+
+    /// A fallback that succeeded completes the record, and leaves the failure in the history.
+    fn remember_completion(&mut self, work: &Work, decision: &Decision) {
+        let Decision::Completed(Completion::FellBack { error, .. }) = decision else {
+            return;
+        };
+        if let Some(id) = self.settings(work.handler).map(|settings| settings.id)
+            && self.settings.keep
+        {
+            self.remember(work, id, error);
+        }
+    }
+
+    fn remember(&mut self, work: &Work, handler: &'static str, error: &HandlerError) -> Failure {
+        let failure = Failure::of(handler, error);
+        self.unwritten.batch.failures.push(FailureRow {
+            record_id: work.record.id,
+            part: work.part,
+            handler,
+            attempt: work.attempt.number,
+            kind: failure.kind,
+            fingerprint: failure.fingerprint.clone(),
+            error: failure.text.clone(),
+        });
+        failure
+    }
+
+    /// The lane waits behind what was just written. Its queue has rows, and leaves memory.
+    pub(super) fn block(&mut self, key: &str, handler: HandlerIx) {
+        let Some(entry) = self.keys.get_mut(key) else {
+            return;
+        };
+        entry.split(&self.settings, &mut self.unwritten, &mut self.deliveries);
+        let Some(lane) = entry.lane(handler) else {
+            return;
+        };
+        lane.stand = Stand::Blocked;
+        lane.settling += 1;
+        lane.lingers = true;
+        let queue = lane.queue.drain(..);
+        let left = queue.map(|Item { record, .. }| (record.id, handler));
+        self.unwritten.deliveries.extend(left);
+        self.unwritten.lanes.push((key.into(), handler));
+    }
+}
+
+fn failed(row: DeliveryRow, failure: Failure) -> DeliveryRow {
+    DeliveryRow {
+        error: Some(failure.text),
+        error_kind: Some(failure.kind),
+        fingerprint: Some(failure.fingerprint),
+        ..row
+    }
+}
+
+/// At most 100 years: beyond it, databases differ in what a date can be.
+fn micros(delay: std::time::Duration) -> i64 {
+    const LONGEST: i64 = 100 * 366 * 24 * 3600 * 1_000_000;
+    i64::try_from(delay.as_micros()).map_or(LONGEST, |micros| micros.min(LONGEST))
+}

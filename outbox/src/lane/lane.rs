@@ -1,0 +1,88 @@
+//! One lane: the records of one key for one handler, in order.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use crate::{Attempt, Record};
+
+/// A handler by its place in the registry.
+pub(crate) type HandlerIx = u16;
+
+/// What a lane knows of the database behind its queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stand {
+    /// The queue is everything: a new record goes to its end.
+    Open,
+    /// Further records are parked in the database behind the queue: a new record is parked too.
+    /// When the queue is empty, the next parked ones are read.
+    Behind,
+    /// They are being read. Whether something was parked meanwhile.
+    Checking { again: bool },
+    /// The first record is in the database, and is not to run now: it waits for its retry, has
+    /// failed, or its handler is paused. A new record is parked behind it.
+    Blocked,
+}
+
+/// A record in a lane.
+#[derive(Debug)]
+pub(super) struct Item {
+    pub(super) record: Arc<Record>,
+    pub(super) attempt: Attempt,
+    /// Whether it has a delivery row of its own. Without one its record is still pending.
+    pub(super) stored: bool,
+}
+
+/// The record that runs. Its [`Item`] is with the handler.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Running {
+    pub(super) record_id: i64,
+    pub(super) stored: bool,
+}
+
+/// Lives in memory while something of it does. What it forgets then, the database knows.
+#[derive(Debug)]
+pub(super) struct Lane {
+    pub(super) handler: HandlerIx,
+    pub(super) stand: Stand,
+    pub(super) queue: VecDeque<Item>,
+    pub(super) running: Option<Running>,
+    /// In its handler's queue for a free place.
+    pub(super) queued_for_place: bool,
+    /// Changes of this lane that are not yet written.
+    pub(super) settling: u32,
+    /// What a fetch that is under way says about this lane may be out of date: the lane has to
+    /// stay until that has arrived.
+    pub(super) lingers: bool,
+}
+
+impl Lane {
+    pub(super) fn new(handler: HandlerIx, stand: Stand) -> Self {
+        Self {
+            handler,
+            stand,
+            queue: VecDeque::new(),
+            running: None,
+            queued_for_place: false,
+            settling: 0,
+            lingers: stand != Stand::Open,
+        }
+    }
+
+    /// Says that a record was parked behind this lane.
+    pub(super) fn parked(&mut self) {
+        self.settling += 1;
+        self.lingers = true;
+        match &mut self.stand {
+            Stand::Checking { again } => *again = true,
+            Stand::Open => self.stand = Stand::Behind,
+            Stand::Behind | Stand::Blocked => {}
+        }
+    }
+
+    /// Nothing of it is in memory that the database does not know.
+    pub(super) fn is_idle(&self) -> bool {
+        self.queue.is_empty()
+            && self.running.is_none()
+            && self.settling == 0
+            && matches!(self.stand, Stand::Open | Stand::Blocked)
+    }
+}

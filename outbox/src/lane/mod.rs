@@ -1,0 +1,281 @@
+//! Lanes in memory: which record may run now, and what is to be written about those that ran.
+//!
+//! A lane is (key, handler). Inside it one record runs at a time, in order; lanes are independent
+//! of each other. [`Lanes`] is a state machine without I/O: records and outcomes go in, [`Work`]
+//! to start, a [`Batch`] to write and lanes to read come out.
+//!
+//! A record is first *hot*: pending in the database, in memory for all of its handlers. If all of
+//! them finish, one row is completed. Once one of them fails or has to wait, the record is
+//! *split*: each handler that has not finished gets a delivery row. All hot records of a key are
+//! split together, in their order: a lane that has rows has them for all it holds, so that after
+//! a crash nothing that was behind comes first.
+
+mod finish;
+mod ingest;
+#[expect(clippy::module_inception, reason = "one lane among the lanes")]
+mod lane;
+mod release;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    collections::{HashMap, VecDeque},
+    mem,
+    sync::Arc,
+};
+
+pub(crate) use ingest::Route;
+pub(crate) use lane::HandlerIx;
+use lane::{Item, Lane, Running, Stand};
+
+use crate::{
+    Attempt, Record,
+    store::{Batch, DeliveryRow, LaneName},
+};
+
+/// What does not change while lanes live.
+#[derive(Debug, Clone)]
+pub(crate) struct LaneSettings {
+    /// `stop-on-first-failure`.
+    pub(crate) ordered: bool,
+    /// Whether finished records are kept.
+    pub(crate) keep: bool,
+    pub(crate) handlers: Vec<HandlerSettings>,
+}
+
+/// A handler as lanes see it.
+#[derive(Debug, Clone)]
+pub(crate) struct HandlerSettings {
+    pub(crate) id: &'static str,
+    /// How many of its invocations may run at once.
+    pub(crate) places: u32,
+    /// Whether a record that failed for good lets the ones behind it go on.
+    pub(crate) skips: bool,
+}
+
+/// One invocation to be started.
+#[derive(Debug, Clone)]
+pub(crate) struct Work {
+    pub(crate) record: Arc<Record>,
+    pub(crate) part: u16,
+    pub(crate) handler: HandlerIx,
+    pub(crate) attempt: Attempt,
+    /// Outside of its lane: retried while later records of the lane went on.
+    pub(crate) alone: bool,
+}
+
+/// What is to be written, and what may be forgotten once it is.
+#[derive(Debug, Default)]
+pub(crate) struct Unwritten {
+    pub(crate) batch: Batch,
+    /// The [`Lanes::era`] it was taken in.
+    era: u32,
+    records: Vec<i64>,
+    deliveries: Vec<(i64, HandlerIx)>,
+    lanes: Vec<(Box<str>, HandlerIx)>,
+}
+
+/// All lanes of the partitions that this process owns.
+#[derive(Debug)]
+pub(crate) struct Lanes {
+    settings: LaneSettings,
+    keys: HashMap<Box<str>, Key>,
+    handlers: Vec<Places>,
+    /// Records that were read as pending or scheduled, with their partition, until what became of
+    /// them is written and no fetch is under way that started before: a fetch that finds them
+    /// again must not start them again.
+    records: HashMap<i64, Held>,
+    /// The same for deliveries.
+    deliveries: HashMap<(i64, HandlerIx), Held>,
+    /// Grows when partitions are lost. What was taken to be written before says nothing about
+    /// what was read after.
+    era: u32,
+    unwritten: Unwritten,
+    start: Vec<Work>,
+    checks: Vec<LaneName>,
+    fetching: bool,
+    /// Written, to be forgotten when the fetch that is under way has arrived.
+    fading: Vec<Unwritten>,
+}
+
+/// What is in memory is of this partition, since this era.
+#[derive(Debug, Clone, Copy)]
+struct Held {
+    part: u16,
+    era: u32,
+}
+
+/// All of one key.
+#[derive(Debug)]
+struct Key {
+    held: Held,
+    /// Oldest first.
+    hot: VecDeque<Hot>,
+    lanes: Vec<Lane>,
+}
+
+/// A record without delivery rows.
+#[derive(Debug)]
+struct Hot {
+    record: Arc<Record>,
+    unfinished: Vec<HandlerIx>,
+}
+
+/// A handler's places for invocations.
+#[derive(Debug, Default)]
+struct Places {
+    taken: u32,
+    /// Keys of lanes that could run if there were a place.
+    waiting: VecDeque<Box<str>>,
+    /// Deliveries outside of lanes, for the same.
+    alone: VecDeque<Work>,
+    paused: bool,
+    /// Some of its lanes were put aside, runnable, because it is slow.
+    spilled: bool,
+}
+
+impl Lanes {
+    pub(crate) fn new(settings: LaneSettings) -> Self {
+        let handlers = settings.handlers.iter().map(|_| Places::default());
+        Self {
+            handlers: handlers.collect(),
+            settings,
+            keys: HashMap::new(),
+            records: HashMap::new(),
+            deliveries: HashMap::new(),
+            era: 0,
+            unwritten: Unwritten::default(),
+            start: Vec::new(),
+            checks: Vec::new(),
+            fetching: false,
+            fading: Vec::new(),
+        }
+    }
+
+    /// How many records and deliveries are in memory.
+    pub(crate) fn in_flight(&self) -> usize {
+        self.records.len() + self.deliveries.len()
+    }
+
+    /// Invocations to start now.
+    pub(crate) fn take_work(&mut self) -> Vec<Work> {
+        mem::take(&mut self.start)
+    }
+
+    /// What is to be written now. Goes back to [`written`](Self::written) when it is.
+    pub(crate) fn take_unwritten(&mut self) -> Option<Unwritten> {
+        self.has_unwritten().then(|| Unwritten {
+            era: self.era,
+            ..mem::take(&mut self.unwritten)
+        })
+    }
+
+    /// Whether there is something to be written.
+    pub(crate) fn has_unwritten(&self) -> bool {
+        !self.unwritten.batch.is_empty()
+            || !self.unwritten.deliveries.is_empty()
+            || !self.unwritten.lanes.is_empty()
+    }
+
+    /// Whether there are parked lanes to be read.
+    pub(crate) fn has_checks(&self) -> bool {
+        !self.checks.is_empty()
+    }
+
+    /// Nothing runs, waits, or is to be written or read.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.records.is_empty()
+            && self.deliveries.is_empty()
+            && self.checks.is_empty()
+            && !self.has_unwritten()
+    }
+
+    /// A fetch starts. Returns at most `limit` parked lanes that it is to read.
+    pub(crate) fn fetch_started(&mut self, limit: usize) -> Vec<LaneName> {
+        self.fetching = true;
+        let rest = self.checks.split_off(limit.min(self.checks.len()));
+        mem::replace(&mut self.checks, rest)
+    }
+
+    /// The fetch failed: nothing arrives, and its lanes are to be read again.
+    pub(crate) fn fetch_failed(&mut self, checks: Vec<LaneName>) {
+        self.checks.extend(checks);
+        self.fetch_ended();
+    }
+
+    /// Partitions of lanes in memory in which something blocks, or may once it is written.
+    pub(crate) fn blocking_parts(&self) -> impl Iterator<Item = u16> {
+        let closed = |key: &&Key| key.lanes.iter().any(|lane| lane.stand != Stand::Open);
+        let keys = self.keys.values().filter(closed).map(|key| key.held.part);
+        keys.chain(self.deliveries.values().map(|held| held.part))
+    }
+
+    fn settings(&self, handler: HandlerIx) -> Option<&HandlerSettings> {
+        self.settings.handlers.get(usize::from(handler))
+    }
+}
+
+impl Key {
+    fn lane(&mut self, handler: HandlerIx) -> Option<&mut Lane> {
+        self.lanes.iter_mut().find(|lane| lane.handler == handler)
+    }
+
+    /// The lane, made as `stand` says if it is not in memory.
+    fn lane_or(&mut self, handler: HandlerIx, stand: impl FnOnce() -> Stand) -> &mut Lane {
+        let at = self.lanes.iter().position(|lane| lane.handler == handler);
+        let at = at.unwrap_or_else(|| {
+            self.lanes.push(Lane::new(handler, stand()));
+            self.lanes.len() - 1
+        });
+        &mut self.lanes[at]
+    }
+
+    /// Gives every hot record its delivery rows, `waiting`. Queued and running ones go on.
+    fn split(
+        &mut self,
+        settings: &LaneSettings,
+        unwritten: &mut Unwritten,
+        deliveries: &mut HashMap<(i64, HandlerIx), Held>,
+    ) {
+        for hot in self.hot.drain(..) {
+            unwritten.batch.split.push(hot.record.id);
+            unwritten.records.push(hot.record.id);
+            for handler in hot.unfinished {
+                let Some(handler_settings) = settings.handlers.get(usize::from(handler)) else {
+                    continue;
+                };
+                let attempt = Attempt::first();
+                let row = waiting(self.held.part, &hot.record, handler_settings.id, attempt);
+                unwritten.batch.split_rows.push(row);
+                deliveries.insert((hot.record.id, handler), self.held);
+            }
+        }
+        for lane in &mut self.lanes {
+            lane.lingers = true;
+            lane.queue.iter_mut().for_each(|item| item.stored = true);
+            if let Some(running) = &mut lane.running {
+                running.stored = true;
+            }
+        }
+    }
+}
+
+/// A delivery that waits for its turn.
+fn waiting(part: u16, record: &Record, handler: &'static str, attempt: Attempt) -> DeliveryRow {
+    DeliveryRow {
+        record_id: record.id,
+        part,
+        key: record.key.clone(),
+        handler,
+        status: "waiting",
+        blocking: true,
+        attempt: attempt.number,
+        failure_count: attempt.failure_count,
+        first_failed_at: attempt.first_failed_at.map(|at| at.as_microsecond()),
+        delay: None,
+        was: attempt.number,
+        error: None,
+        error_kind: None,
+        fingerprint: None,
+    }
+}

@@ -1,0 +1,300 @@
+//! Lanes go on, wait for a place, and leave memory.
+
+use std::mem;
+
+use super::{HandlerIx, Lane, Lanes, Running, Stand, Unwritten, Work};
+use crate::store::LaneName;
+
+impl Lanes {
+    /// Does what a lane can do next: run, wait for a place, have its parked records read, or go.
+    pub(super) fn advance(&mut self, key: &str, handler: HandlerIx) {
+        let Some(entry) = self.keys.get_mut(key) else {
+            return;
+        };
+        let part = entry.held.part;
+        let Some(lane) = entry.lane(handler) else {
+            return;
+        };
+        if lane.running.is_some() || lane.queued_for_place {
+            return;
+        }
+        let Some(settings) = self.settings.handlers.get(usize::from(handler)) else {
+            return;
+        };
+        let Some(places) = self.handlers.get_mut(usize::from(handler)) else {
+            return;
+        };
+        if let Some(item) = lane.queue.front() {
+            if places.taken >= settings.places {
+                lane.queued_for_place = true;
+                places.waiting.push_back(key.into());
+                return;
+            }
+            places.taken += 1;
+            lane.running = Some(Running {
+                record_id: item.record.id,
+                stored: item.stored,
+            });
+            if let Some(item) = lane.queue.pop_front() {
+                self.start.push(Work {
+                    record: item.record,
+                    part,
+                    handler,
+                    attempt: item.attempt,
+                    alone: false,
+                });
+            }
+            return;
+        }
+        if lane.stand == Stand::Behind && lane.settling == 0 {
+            if places.paused {
+                lane.stand = Stand::Blocked;
+            } else {
+                lane.stand = Stand::Checking { again: false };
+                self.checks.push(LaneName {
+                    part,
+                    key: key.to_owned(),
+                    handler: settings.id.to_owned(),
+                });
+                return;
+            }
+        }
+        if !lane.is_idle() {
+            return;
+        }
+        if self.fetching && lane.lingers {
+            let lane = (key.into(), handler);
+            self.fading.push(Unwritten {
+                era: self.era,
+                lanes: vec![lane],
+                ..Unwritten::default()
+            });
+        } else {
+            self.drop_lane(key, handler);
+        }
+    }
+
+    fn drop_lane(&mut self, key: &str, handler: HandlerIx) {
+        let Some(entry) = self.keys.get_mut(key) else {
+            return;
+        };
+        entry
+            .lanes
+            .retain(|lane| lane.handler != handler || !lane.is_idle());
+        if entry.lanes.is_empty() && entry.hot.is_empty() {
+            self.keys.remove(key);
+        }
+    }
+
+    /// A delivery outside of its lane.
+    pub(super) fn start_alone(&mut self, work: Work) {
+        let handler = usize::from(work.handler);
+        let Some(places) = self.handlers.get_mut(handler) else {
+            return;
+        };
+        let all = self.settings.handlers.get(handler);
+        if all.is_some_and(|settings| places.taken < settings.places) {
+            places.taken += 1;
+            self.start.push(work);
+        } else {
+            places.alone.push_back(work);
+        }
+    }
+
+    pub(super) fn leave_place(&mut self, handler: HandlerIx) {
+        if let Some(places) = self.handlers.get_mut(usize::from(handler)) {
+            places.taken = places.taken.saturating_sub(1);
+        }
+    }
+
+    /// Gives free places to those that wait for one, in the order in which they came.
+    pub(super) fn fill_places(&mut self, handler: HandlerIx) {
+        loop {
+            let Some(places) = self.handlers.get_mut(usize::from(handler)) else {
+                return;
+            };
+            let limit = self.settings.handlers.get(usize::from(handler));
+            if limit.is_none_or(|settings| places.taken >= settings.places) {
+                return;
+            }
+            if let Some(work) = places.alone.pop_front() {
+                self.start_alone(work);
+            } else if let Some(key) = places.waiting.pop_front() {
+                let lane = self.keys.get_mut(&key).and_then(|key| key.lane(handler));
+                if let Some(lane) = lane {
+                    lane.queued_for_place = false;
+                    self.advance(&key, handler);
+                }
+            } else {
+                return;
+            }
+        }
+    }
+
+    /// A batch is written: what it was about may leave memory, at once or when the fetch that is
+    /// under way, which may have seen the time before, has arrived.
+    pub(crate) fn written(&mut self, written: Unwritten) {
+        let era = written.era;
+        for (key, handler) in &written.lanes {
+            if let Some(lane) = self.lane_of(key, *handler, era) {
+                lane.settling = lane.settling.saturating_sub(1);
+            }
+        }
+        for (key, handler) in &written.lanes {
+            self.advance(key, *handler);
+        }
+        if self.fetching {
+            self.fading.push(written);
+        } else {
+            self.forget(&written);
+        }
+    }
+
+    /// A lane that was in memory in this era.
+    fn lane_of(&mut self, key: &str, handler: HandlerIx, era: u32) -> Option<&mut Lane> {
+        let key = self.keys.get_mut(key);
+        key.filter(|key| key.held.era <= era)?.lane(handler)
+    }
+
+    pub(super) fn forget(&mut self, gone: &Unwritten) {
+        let era = gone.era;
+        for id in &gone.records {
+            if self.records.get(id).is_some_and(|held| held.era <= era) {
+                self.records.remove(id);
+            }
+        }
+        for delivery in &gone.deliveries {
+            let held = self.deliveries.get(delivery);
+            if held.is_some_and(|held| held.era <= era) {
+                self.deliveries.remove(delivery);
+            }
+        }
+        for (key, handler) in &gone.lanes {
+            let lane = self.lane_of(key, *handler, era);
+            if lane.is_some_and(|lane| lane.is_idle()) {
+                self.drop_lane(key, *handler);
+            }
+        }
+    }
+
+    /// These partitions are not ours any more. What ran for them has been stopped by the caller,
+    /// who gives back the handlers' places; what was to be written about them is dropped.
+    pub(crate) fn lose(&mut self, lost: &[u16], stopped: &[HandlerIx]) {
+        self.era += 1;
+        let is_lost = |part: &u16| lost.contains(part);
+        self.keys.retain(|_, key| !is_lost(&key.held.part));
+        self.checks.retain(|lane| !is_lost(&lane.part));
+        self.start.retain(|work| !is_lost(&work.part));
+        let batch = &mut self.unwritten.batch;
+        let records = &self.records;
+        let kept = |id: &i64| records.get(id).is_some_and(|held| !is_lost(&held.part));
+        batch.done.retain(kept);
+        batch.unhandled.retain(kept);
+        batch.split.retain(kept);
+        batch.split_rows.retain(|row| !is_lost(&row.part));
+        batch.changed.retain(|row| !is_lost(&row.part));
+        batch.failures.retain(|row| !is_lost(&row.part));
+        self.records.retain(|_, held| !is_lost(&held.part));
+        self.deliveries.retain(|_, held| !is_lost(&held.part));
+        for places in &mut self.handlers {
+            places.alone.retain(|work| !is_lost(&work.part));
+        }
+        for handler in stopped {
+            self.leave_place(*handler);
+            self.fill_places(*handler);
+        }
+    }
+
+    /// A handler is paused or goes on. When it goes on, its runnable lanes have to be read.
+    pub(crate) fn pause(&mut self, handler: HandlerIx, paused: bool) {
+        let Some(places) = self.handlers.get_mut(usize::from(handler)) else {
+            return;
+        };
+        if mem::replace(&mut places.paused, paused) || !paused {
+            return;
+        }
+        let lanes = self.put_all_aside(handler);
+        tracing::debug!(lanes, "lanes of a paused handler were put aside");
+    }
+
+    /// Takes queued lanes of the handler that holds most of them out of memory, so that others
+    /// find room. They are read again when it has worked off what it has. Whether there were any.
+    pub(crate) fn spill(&mut self, records: usize) -> bool {
+        let queued = self.handlers.iter().map(|places| places.waiting.len());
+        let slowest = queued.enumerate().max_by_key(|(_, lanes)| *lanes);
+        let Some((handler, 1..)) = slowest else {
+            return false;
+        };
+        let Ok(ix) = HandlerIx::try_from(handler) else {
+            return false;
+        };
+        let lanes = self.put_aside(ix, records);
+        if let Some(places) = self.handlers.get_mut(handler)
+            && lanes > 0
+        {
+            places.spilled = true;
+        }
+        lanes > 0
+    }
+
+    /// Handlers with lanes that were put aside, and that have room for them again.
+    pub(crate) fn thirsty(&self) -> Vec<HandlerIx> {
+        let handlers = self.handlers.iter().enumerate();
+        let thirsty = handlers.filter(|(_, places)| {
+            places.spilled && !places.paused && places.waiting.is_empty() && places.alone.is_empty()
+        });
+        thirsty
+            .filter_map(|(handler, _)| HandlerIx::try_from(handler).ok())
+            .collect()
+    }
+
+    /// No lane of this handler is put aside any more.
+    pub(crate) fn quenched(&mut self, handler: HandlerIx) {
+        if let Some(places) = self.handlers.get_mut(usize::from(handler)) {
+            places.spilled = false;
+        }
+    }
+
+    /// Parks the queues of all lanes of a handler. How many lanes.
+    fn put_all_aside(&mut self, handler: HandlerIx) -> usize {
+        if let Some(places) = self.handlers.get_mut(usize::from(handler)) {
+            places.waiting.clear();
+        }
+        let mut aside = Vec::new();
+        for (name, key) in &mut self.keys {
+            if let Some(lane) = key.lane(handler)
+                && !lane.queue.is_empty()
+            {
+                lane.queued_for_place = false;
+                aside.push(name.clone());
+            }
+        }
+        for key in &aside {
+            self.block(key, handler);
+        }
+        aside.len()
+    }
+
+    /// Parks the queues of a handler's lanes that wait for a place, the last ones first, until
+    /// about that many records have left memory. How many lanes.
+    fn put_aside(&mut self, handler: HandlerIx, records: usize) -> usize {
+        let mut left = records;
+        let mut lanes = 0;
+        while left > 0 {
+            let Some(places) = self.handlers.get_mut(usize::from(handler)) else {
+                break;
+            };
+            let Some(key) = places.waiting.pop_back() else {
+                break;
+            };
+            let lane = self.keys.get_mut(&key).and_then(|key| key.lane(handler));
+            if let Some(lane) = lane {
+                lane.queued_for_place = false;
+                left = left.saturating_sub(lane.queue.len());
+                self.block(&key, handler);
+                lanes += 1;
+            }
+        }
+        lanes
+    }
+}

@@ -1,0 +1,60 @@
+//! A connection that the machinery keeps.
+
+use sqlx::{Pool, pool::PoolConnection};
+
+use super::Driver;
+
+/// A connection that is taken from the pool once and kept, because a pool asks the server for a
+/// sign of life whenever it hands one out. A pool too small for that gives it back each time.
+///
+/// After an error the connection is closed; the next one is new. When this is dropped, it goes
+/// back to the pool.
+#[derive(Debug)]
+pub(crate) struct Link<Db: Driver> {
+    pool: Pool<Db>,
+    held: Option<PoolConnection<Db>>,
+}
+
+/// Below this many connections, all of them are the application's.
+const SMALL_POOL: u32 = 4;
+
+impl<Db: Driver> Link<Db> {
+    pub(crate) fn new(pool: Pool<Db>) -> Self {
+        Self { pool, held: None }
+    }
+
+    fn keeps(&self) -> bool {
+        self.pool.options().get_max_connections() >= SMALL_POOL
+    }
+
+    pub(crate) async fn connection(&mut self) -> Result<&mut Db::Connection, sqlx::Error> {
+        let held = match self.held.take() {
+            Some(held) => held,
+            None => self.pool.acquire().await?,
+        };
+        Ok(self.held.insert(held))
+    }
+
+    /// The same, for writing what may be forgotten in a crash.
+    pub(crate) async fn relaxed(&mut self) -> Result<&mut Db::Connection, sqlx::Error> {
+        if self.keeps() && self.held.is_none() {
+            let mut held = self.pool.acquire().await?;
+            // Before the setting changes: dropped in between, it must not go back to the pool.
+            held.close_on_drop();
+            Db::relax(&mut held).await?;
+            self.held = Some(held);
+        }
+        self.connection().await
+    }
+
+    /// After each use, with what came of it.
+    pub(crate) fn done<T>(&mut self, result: &Result<T, sqlx::Error>) {
+        if result.is_err() {
+            if let Some(mut held) = self.held.take() {
+                held.close_on_drop();
+            }
+        } else if !self.keeps() {
+            self.held = None;
+        }
+    }
+}
