@@ -1,4 +1,7 @@
-//! What the integration tests share: how to run one record through one handler.
+//! What the integration tests share: a database of their own, and how to run one record through
+//! one handler.
+
+pub mod database;
 
 use std::sync::Arc;
 
@@ -27,4 +30,29 @@ pub async fn first_attempt<E: OutboxEvent>(
     registry
         .dispatch(handler, &record(event), Attempt::first(), &clock)
         .await
+}
+
+/// Writes each test three times, once per database. `$db` is a [`database`] of its own: a pool and
+/// an outbox without handlers.
+#[macro_export]
+macro_rules! on_each_database {
+    ($(#[$attribute:meta])* $(async fn $name:ident($db:ident) $body:block)*) => {
+        $crate::on_each_database!(@sqlite $(async fn $name($db) $body)*);
+        $crate::on_each_database!(@postgres $(async fn $name($db) $body)*);
+        $crate::on_each_database!(@mysql $(async fn $name($db) $body)*);
+    };
+    (@$database:ident $(async fn $name:ident($db:ident) $body:block)*) => {
+        mod $database {
+            #[allow(unused_imports, clippy::allow_attributes, reason = "not every test file needs all of them")]
+            use super::*;
+            #[allow(unused_imports, clippy::allow_attributes, reason = "not every test file needs all of them")]
+            use $crate::database::$database as database;
+
+            $(#[tokio::test]
+            async fn $name() {
+                let $db = database::fresh().await;
+                $body
+            })*
+        }
+    };
 }

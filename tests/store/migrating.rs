@@ -4,7 +4,7 @@ use outbox::{Config, Error, Outbox, OutboxEvent, Registry};
 use serde::{Deserialize, Serialize};
 use sqlx::AssertSqlSafe;
 
-use crate::on_each_database;
+use outbox_tests::on_each_database;
 
 #[derive(Serialize, Deserialize, OutboxEvent)]
 #[outbox_event(name = "migrated")]
@@ -74,7 +74,7 @@ macro_rules! with_a_schema_of_its_own {
     ($($database:ident)*) => {$(
         #[tokio::test]
         async fn $database() {
-            let pool = crate::database::$database::empty().await;
+            let pool = outbox_tests::database::$database::empty().await;
             let schema = format!("mail{}", &uuid::Uuid::now_v7().simple().to_string()[..20]);
             let outbox = Outbox::builder(pool.clone())
                 .registry(super::nobody())

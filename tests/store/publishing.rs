@@ -6,7 +6,7 @@ use outbox::{Error, OutboxEvent, Scheduled};
 use serde::{Deserialize, Serialize};
 use sqlx::AssertSqlSafe;
 
-use crate::on_each_database;
+use outbox_tests::on_each_database;
 
 #[derive(Debug, Serialize, Deserialize, OutboxEvent)]
 #[outbox_event(name = "order.created", key = order_id, version = 3, validate = has_text)]
@@ -57,7 +57,7 @@ macro_rules! of_two_at_once_one_is_written {
     ($($database:ident)*) => {$(
         #[tokio::test]
         async fn $database() {
-            let db = crate::database::$database::fresh().await;
+            let db = outbox_tests::database::$database::fresh().await;
             for first_commits in [true, false] {
                 let key = format!("once/{first_commits}");
                 let mut first = db.pool.begin().await.unwrap();

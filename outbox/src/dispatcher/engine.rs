@@ -40,7 +40,6 @@ pub(crate) struct Want {
     /// Look at all partitions again.
     pub(crate) poll: bool,
     pub(crate) due: bool,
-    pub(crate) late: bool,
     pub(crate) sweep: bool,
     /// Microseconds added to the database's clock.
     pub(crate) offset: i64,
@@ -53,7 +52,6 @@ pub(crate) struct News {
     pub(crate) new: usize,
     /// Of those, the ones that had become due.
     pub(crate) due: usize,
-    pub(crate) late: usize,
 }
 
 /// How many parked lanes are read at once.
@@ -138,7 +136,6 @@ impl Engine {
         let due = want.due && room > 0;
         let nothing = pending.is_none()
             && !due
-            && !want.late
             && !want.sweep
             && !self.lanes.has_checks()
             && thirsty.is_empty();
@@ -154,13 +151,13 @@ impl Engine {
             // What is in memory is found again; it must not hide what is not.
             due: due.then_some(self.most),
             may_block: self.may_block.clone(),
-            late: want.late.then(|| self.marks.highest()),
-            read: match want.late || want.sweep {
-                true => self.marks.read_again(0),
-                false => Vec::new(),
+            highest: self.marks.highest(),
+            known: match pending {
+                Some(_) => self.lanes.known_records(),
+                None => Vec::new(),
             },
-            late_limit: self.lanes.in_flight() + self.most / 4,
-            sweep: want.sweep,
+            sweep: want.sweep.then_some(self.most / 4),
+            thirst: self.most / 4,
             thirsty: ids.collect(),
             pending,
             router: Arc::clone(&self.router),
@@ -209,15 +206,12 @@ impl Engine {
         for fetched in arrived.due_records {
             news.due += usize::from(self.record(fetched, blocked, &owned));
         }
-        for fetched in arrived.late {
-            news.late += usize::from(self.record(fetched, blocked, &owned));
-        }
         for fetched in arrived.pending {
             news.new += usize::from(self.record(fetched, blocked, &owned));
         }
         self.runnable(round, &arrived.runnable);
         self.lanes.fetch_ended();
-        news.new += news.due + news.late;
+        news.new += news.due;
         news
     }
 

@@ -266,9 +266,9 @@ impl<Db: Database> Run<Db> {
         }
         self.make_room(now);
         let want = Want {
-            poll: self.agenda.take_poll(now),
+            // Late ones may be anywhere.
+            poll: self.agenda.take_poll(now) | self.agenda.take_late(now),
             due: self.agenda.take_due(now),
-            late: self.agenda.take_late(now),
             sweep: self.agenda.take_sweep(now),
             offset: self.outbox.inner.offset(),
         };

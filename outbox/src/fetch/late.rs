@@ -1,20 +1,26 @@
 //! Late committers: the order of ids is not the order of commits, so a record may appear below
 //! what was read already. This says from where to read again.
+//!
+//! Every fetch of pending records asks, and reads from there in one statement. A record of the
+//! same key that was written after a late one is seen together with it or not at all, so that
+//! their order holds too.
 
 use std::{
-    collections::{HashSet, VecDeque},
+    collections::{BTreeMap, HashSet, VecDeque},
     time::Duration,
 };
 
 use tokio::time::Instant;
 
-use crate::store::Writers;
+use super::watermark::{Plan, counts};
+use crate::store::{Fetched, Page, Writers};
 
 /// Where the database does not name its writers, ids that were drawn longer ago than this are
 /// left to the slow sweep.
 const REMEMBERED: Duration = Duration::from_secs(600);
 
-/// Which transactions may still bring a record with a low id, and how low.
+/// Which transactions may still bring a record with a low id, how low, and where those that ended
+/// have not been looked for yet.
 ///
 /// A transaction locks the record table before it draws an id, so one that was not among the
 /// writers at the last look brings only ids above the highest that had been seen then. When it
@@ -29,6 +35,8 @@ pub(crate) struct Late {
     /// For databases that do not name their writers: what was the highest id when.
     history: VecDeque<(Instant, i64)>,
     unknown: bool,
+    /// Partitions with ids above which something may have come late.
+    floors: BTreeMap<u16, i64>,
 }
 
 /// Writers that were first seen at the same look.
@@ -40,37 +48,57 @@ struct Generation {
 }
 
 impl Late {
-    /// Whether a record may still be late although nothing was read since the last look.
+    /// Whether there is something to be looked for although nothing new was read.
     pub(crate) fn possible(&self) -> bool {
-        self.unknown || !self.generations.is_empty()
+        self.unknown || !self.generations.is_empty() || !self.floors.is_empty()
     }
 
-    /// Takes a look: `highest` is the highest id that was seen **before** the writers were asked
-    /// for. Returns the id above which to read again, after that.
-    pub(crate) fn look(&mut self, highest: i64, writers: Writers, now: Instant) -> Option<i64> {
-        let last = std::mem::replace(&mut self.highest, highest);
-        let current: HashSet<String> = match writers {
-            Writers::Known(writers) => writers.into_iter().collect(),
-            Writers::InOrder => return None,
-            Writers::Unknown => return Some(self.by_time(highest, now)),
+    /// Takes a look, for all partitions: `highest` is the highest id that was seen **before** the
+    /// writers were asked for. What is read now is read after that.
+    pub(crate) fn look(&mut self, parts: &[u16], highest: i64, writers: Writers, now: Instant) {
+        let above = match writers {
+            Writers::Known(writers) => self.ended(highest, writers),
+            Writers::Unknown => Some(self.by_time(highest, now)),
+            Writers::InOrder => None,
         };
+        self.highest = highest;
+        self.floors.retain(|part, _| parts.contains(part));
+        if let Some(above) = above {
+            self.read_again(parts, above);
+        }
+    }
+
+    /// These partitions are to be read again from there.
+    pub(crate) fn read_again(&mut self, parts: &[u16], above: i64) {
+        for part in parts {
+            let floor = self.floors.entry(*part).or_insert(above);
+            *floor = above.min(*floor);
+        }
+    }
+
+    /// The lowest id that a writer can have brought which ended since the last look.
+    fn ended(&mut self, highest: i64, writers: Vec<String>) -> Option<i64> {
+        let current: HashSet<String> = writers.into_iter().collect();
         // Whoever came and ended since the last look.
-        let mut above = (highest > last).then_some(last);
-        let mut known: HashSet<String> = HashSet::new();
+        let mut above = (highest > self.highest).then_some(self.highest);
+        let mut known: HashSet<&String> = HashSet::new();
         for generation in &mut self.generations {
             let before = generation.writers.len();
             generation.writers.retain(|writer| current.contains(writer));
             if generation.writers.len() < before {
                 above = Some(above.map_or(generation.above, |above| above.min(generation.above)));
             }
-            known.extend(generation.writers.iter().cloned());
         }
         self.generations
             .retain(|generation| !generation.writers.is_empty());
-        let writers: HashSet<String> = current.difference(&known).cloned().collect();
+        for generation in &self.generations {
+            known.extend(&generation.writers);
+        }
+        let new = current.iter().filter(|writer| !known.contains(*writer));
+        let writers: HashSet<String> = new.cloned().collect();
         if !writers.is_empty() {
             self.generations.push_back(Generation {
-                above: last,
+                above: self.highest,
                 writers,
             });
         }
@@ -90,109 +118,200 @@ impl Late {
             _ => 0,
         }
     }
+
+    /// The same pages, from a lower id on where something may have come late. In the same
+    /// statement: a record that follows a late one of its key must not be read before it.
+    pub(crate) fn from_there(&self, pages: &[Page]) -> Vec<Page> {
+        let lower = |page: &Page| Page {
+            after: self
+                .floors
+                .get(&page.part)
+                .map_or(page.after, |floor| page.after.min(*floor)),
+            ..*page
+        };
+        pages.iter().map(lower).collect()
+    }
+
+    /// What was read of these pages: what is below its end was found.
+    pub(crate) fn read(&mut self, plan: &Plan, rows: &[Fetched]) {
+        let seen = counts(rows);
+        for page in &plan.pages {
+            let (count, highest) = seen.get(&page.part).copied().unwrap_or_default();
+            let all = rows.len() < plan.limit && count < plan.per_page;
+            if all || highest >= page.after {
+                self.floors.remove(&page.part);
+            } else if let Some(floor) = self.floors.get_mut(&page.part) {
+                *floor = highest.max(*floor);
+            }
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::{BTreeMap, BTreeSet};
+    use std::collections::BTreeSet;
 
     use proptest::prelude::*;
 
     use super::*;
+    use crate::fetch::{Watermarks, watermark::tests::fetched};
+
+    const PARTS: [u16; 2] = [0, 1];
 
     fn known(writers: &[&str]) -> Writers {
         Writers::Known(writers.iter().map(ToString::to_string).collect())
     }
 
+    /// From where partition 0 is read after a look.
+    fn from(late: &mut Late, highest: i64, writers: Writers) -> Option<i64> {
+        late.floors.clear();
+        late.look(&PARTS, highest, writers, Instant::now());
+        late.floors.get(&0).copied()
+    }
+
     #[tokio::test]
     async fn a_writer_that_ended_is_read_again_from_where_it_began() {
-        let (mut late, now) = (Late::default(), Instant::now());
-        assert_eq!(late.look(100, known(&["a"]), now), Some(0));
-        assert_eq!(late.look(200, known(&["a", "b"]), now), Some(100));
-        assert_eq!(late.look(200, known(&["a", "b"]), now), None);
-        assert_eq!(late.look(200, known(&["a"]), now), Some(100));
-        assert_eq!(late.look(300, known(&["a"]), now), Some(200));
-        assert_eq!(late.look(300, known(&[]), now), Some(0));
+        let mut late = Late::default();
+        assert_eq!(from(&mut late, 100, known(&["a"])), Some(0));
+        assert_eq!(from(&mut late, 200, known(&["a", "b"])), Some(100));
+        assert_eq!(from(&mut late, 200, known(&["a", "b"])), None);
+        assert_eq!(from(&mut late, 200, known(&["a"])), Some(100));
+        assert_eq!(from(&mut late, 300, known(&["a"])), Some(200));
+        assert_eq!(from(&mut late, 300, known(&[])), Some(0));
+        late.floors.clear();
         assert!(!late.possible());
     }
 
     #[tokio::test(start_paused = true)]
     async fn without_names_the_floor_is_ten_minutes_old() {
         let mut late = Late::default();
-        assert_eq!(late.look(100, Writers::Unknown, Instant::now()), Some(0));
+        assert_eq!(from(&mut late, 100, Writers::Unknown), Some(0));
         tokio::time::advance(REMEMBERED + Duration::from_secs(1)).await;
-        assert_eq!(late.look(200, Writers::Unknown, Instant::now()), Some(100));
+        assert_eq!(from(&mut late, 200, Writers::Unknown), Some(100));
         tokio::time::advance(REMEMBERED + Duration::from_secs(1)).await;
-        assert_eq!(late.look(300, Writers::Unknown, Instant::now()), Some(200));
+        assert_eq!(from(&mut late, 300, Writers::Unknown), Some(200));
         assert!(late.possible());
     }
 
-    /// What can happen between two looks.
+    /// What can happen, in any order. A writer is also a key: what it writes is in order.
     #[derive(Debug, Clone)]
     enum Step {
         Begin(u8),
         Draw(u8),
         Commit(u8),
-        /// The fetcher reads everything that can be seen above its watermark.
-        Read,
-        Look,
+        /// One fetch: a look, and a reading with so much room. All partitions, or hungry ones.
+        Fetch {
+            room: usize,
+            all: bool,
+        },
+        /// A look whose reading failed.
+        Fail,
     }
 
     fn steps() -> impl Strategy<Value = Vec<Step>> {
         let writer = 0u8..6;
         let step = prop_oneof![
-            writer.clone().prop_map(Step::Begin),
-            writer.clone().prop_map(Step::Draw),
-            writer.clone().prop_map(Step::Draw),
-            writer.prop_map(Step::Commit),
-            Just(Step::Read),
-            Just(Step::Look),
+            3 => writer.clone().prop_map(Step::Begin),
+            4 => writer.clone().prop_map(Step::Draw),
+            2 => writer.prop_map(Step::Commit),
+            3 => (1usize..6, any::<bool>()).prop_map(|(room, all)| Step::Fetch { room, all }),
+            1 => Just(Step::Fail),
         ];
-        prop::collection::vec(step, 1..120)
+        prop::collection::vec(step, 1..150)
+    }
+
+    /// A database with transactions, and what was read from it.
+    #[derive(Default)]
+    struct World {
+        next_id: i64,
+        next_name: u32,
+        open: BTreeMap<u8, (String, Vec<(i64, u8)>)>,
+        visible: BTreeSet<(i64, u8)>,
+        /// In the order of reading.
+        found: Vec<(i64, u8)>,
+        marks: Watermarks,
+        late: Late,
+    }
+
+    impl World {
+        fn fetch(&mut self, room: usize, all: bool, fails: bool) {
+            if all {
+                self.marks.wake();
+            }
+            let Some(plan) = self.marks.plan(room) else {
+                return;
+            };
+            let writers = self.open.values().map(|(name, _)| name.clone()).collect();
+            let (highest, now) = (self.marks.highest(), Instant::now());
+            self.late
+                .look(&PARTS, highest, Writers::Known(writers), now);
+            if fails {
+                return;
+            }
+            let mut rows: Vec<(u16, i64, u8)> = Vec::new();
+            for page in self.late.from_there(&plan.pages) {
+                let of_page = self.visible.iter().filter(|(id, key)| {
+                    u16::from(*key % 2) == page.part
+                        && *id > page.after
+                        && !self.found.contains(&(*id, *key))
+                });
+                let of_page = of_page.map(|(id, key)| (page.part, *id, *key));
+                rows.extend(of_page.take(plan.per_page));
+            }
+            rows.truncate(plan.limit);
+            let read: Vec<Fetched> = rows.iter().map(|row| fetched(row.0, row.1)).collect();
+            self.late.read(&plan, &read);
+            self.marks.read(&plan, &read);
+            self.found.extend(rows.iter().map(|row| (row.1, row.2)));
+        }
+
+        fn step(&mut self, step: Step) {
+            match step {
+                Step::Begin(writer) => {
+                    self.next_name += 1;
+                    let name = self.next_name.to_string();
+                    self.open.entry(writer).or_insert((name, Vec::new()));
+                }
+                Step::Draw(writer) => {
+                    if let Some((_, ids)) = self.open.get_mut(&writer) {
+                        self.next_id += 1;
+                        ids.push((self.next_id, writer));
+                    }
+                }
+                Step::Commit(writer) => {
+                    let ended = self.open.remove(&writer);
+                    self.visible
+                        .extend(ended.into_iter().flat_map(|(_, ids)| ids));
+                }
+                Step::Fetch { room, all } => self.fetch(room, all, false),
+                Step::Fail => self.fetch(1, false, true),
+            }
+        }
     }
 
     proptest! {
-        /// However transactions interleave with reads and looks: once all have ended, one read
-        /// and one look have found every record.
+        /// However transactions interleave with fetches: nothing is lost or read twice, and what
+        /// one writer wrote is read in order.
         #[test]
-        fn no_record_is_lost(steps in steps()) {
-            let mut late = Late::default();
-            let now = Instant::now();
-            let (mut next_id, mut next_name) = (0i64, 0u32);
-            let mut open: BTreeMap<u8, (String, Vec<i64>)> = BTreeMap::new();
-            let mut visible: BTreeSet<i64> = BTreeSet::new();
-            let mut found: BTreeSet<i64> = BTreeSet::new();
-            let mut watermark = 0i64;
-            let close: Vec<Step> = (0..6).map(Step::Commit).chain([Step::Read, Step::Look]).collect();
-            for step in steps.into_iter().chain(close) {
-                match step {
-                    Step::Begin(writer) => {
-                        open.entry(writer).or_insert_with(|| {
-                            next_name += 1;
-                            (next_name.to_string(), Vec::new())
-                        });
-                    }
-                    Step::Draw(writer) => if let Some((_, ids)) = open.get_mut(&writer) {
-                        next_id += 1;
-                        ids.push(next_id);
-                    },
-                    Step::Commit(writer) => if let Some((_, ids)) = open.remove(&writer) {
-                        visible.extend(ids);
-                    },
-                    Step::Read => {
-                        found.extend(visible.range(watermark + 1..));
-                        watermark = watermark.max(visible.last().copied().unwrap_or(0));
-                    }
-                    Step::Look => {
-                        let highest = watermark;
-                        let writers = open.values().map(|(name, _)| name.clone()).collect();
-                        if let Some(above) = late.look(highest, Writers::Known(writers), now) {
-                            found.extend(visible.iter().filter(|id| (above + 1..=watermark).contains(*id)));
-                        }
-                    }
-                }
+        fn late_committers_are_found_in_order(steps in steps()) {
+            let mut world = World::default();
+            PARTS.iter().for_each(|part| world.marks.add(*part));
+            for step in steps {
+                world.step(step);
             }
-            prop_assert_eq!(found, visible);
+            (0..6).for_each(|writer| world.step(Step::Commit(writer)));
+            for _ in 0..300 {
+                world.fetch(5, true, false);
+            }
+            let all: BTreeSet<(i64, u8)> = world.found.iter().copied().collect();
+            prop_assert_eq!(all.len(), world.found.len());
+            prop_assert_eq!(&all, &world.visible);
+            for writer in 0..6 {
+                let of_writer: Vec<i64> = world.found.iter()
+                    .filter(|(_, key)| *key == writer).map(|(id, _)| *id).collect();
+                prop_assert!(of_writer.is_sorted(), "{:?}", of_writer);
+            }
+            prop_assert!(!world.late.possible());
         }
     }
 }

@@ -13,7 +13,7 @@ use super::{Late, Plan};
 use crate::{
     Database,
     route::Router,
-    store::{Fence, Fetched, FetchedDelivery, LaneName, Lease, Link, Names, Page},
+    store::{Fence, Fetched, FetchedDelivery, LaneName, Lease, Link, Names},
 };
 
 /// What is to be read.
@@ -31,16 +31,16 @@ pub(crate) struct Round {
     pub(crate) pending: Option<Plan>,
     /// Partitions in which something may block; each with the handlers of an event.
     pub(crate) may_block: HashSet<u16>,
-    /// The highest id that was seen: ask whether something came late.
-    pub(crate) late: Option<i64>,
-    /// What was read, for those that came late.
-    pub(crate) read: Vec<Page>,
-    /// At most this many of them.
-    pub(crate) late_limit: usize,
-    /// Read everything again, and find lanes that could run.
-    pub(crate) sweep: bool,
+    /// The highest id that was seen before.
+    pub(crate) highest: i64,
+    /// Records that are in memory: not to be read again.
+    pub(crate) known: Vec<i64>,
+    /// Read everything again, and find lanes that could run, at most this many.
+    pub(crate) sweep: Option<usize>,
     /// Handlers that have room for lanes that were put aside.
     pub(crate) thirsty: Vec<&'static str>,
+    /// At most this many of their lanes.
+    pub(crate) thirst: usize,
     pub(crate) router: Arc<Router>,
 }
 
@@ -53,7 +53,6 @@ pub(crate) struct Arrived {
     /// Microseconds until something is due.
     pub(crate) next_due: Option<i64>,
     pub(crate) pending: Vec<Fetched>,
-    pub(crate) late: Vec<Fetched>,
     /// Of the lanes of all records above, those in which something blocks: key, then handler.
     pub(crate) blocked: HashMap<String, HashSet<String>>,
     pub(crate) runnable: Vec<LaneName>,
@@ -112,36 +111,32 @@ impl<Db: Database> Fetcher<Db> {
             arrived.next_due = Db::next_due(connection, names, parts, handlers, *offset).await?;
         }
         if let Some(plan) = &round.pending {
-            let (per_page, limit) = (bound(plan.per_page), bound(plan.limit));
-            arrived.pending = Db::pending(connection, names, &plan.pages, per_page, limit).await?;
-        }
-        let mut again = None;
-        if let Some(highest) = round.late {
+            // Asked before the records are read: whoever ends in between is seen by the reading.
             let writers = Db::writers(connection, names).await?;
-            again = self.late.look(highest, writers, Instant::now());
+            let now = Instant::now();
+            self.late.look(parts, round.highest, writers, now);
+            if round.sweep.is_some() {
+                self.late.read_again(parts, 0);
+            }
+            let pages = self.late.from_there(&plan.pages);
+            let known: &[i64] = match pages == plan.pages {
+                true => &[],
+                false => &round.known,
+            };
+            let (per_page, limit) = (bound(plan.per_page), bound(plan.limit));
+            arrived.pending =
+                Db::pending(connection, names, &pages, known, per_page, limit).await?;
+            self.late.read(plan, &arrived.pending);
         }
-        if round.sweep {
-            again = Some(0);
-            arrived.runnable =
-                Db::runnable(connection, names, parts, handlers, bound(round.late_limit)).await?;
+        if let Some(limit) = round.sweep {
+            let limit = bound(limit);
+            arrived.runnable = Db::runnable(connection, names, parts, handlers, limit).await?;
             let blocked = Db::blocked_parts(connection, names, parts).await?;
             arrived.blocked_parts = Some(blocked.into_iter().collect());
         } else if !round.thirsty.is_empty() {
-            let limit = bound(round.late_limit);
+            let limit = bound(round.thirst);
             arrived.runnable =
                 Db::runnable(connection, names, parts, &round.thirsty, limit).await?;
-        }
-        if let Some(after) = again {
-            let pages: Vec<Page> = round
-                .read
-                .iter()
-                .filter(|page| page.until > after)
-                .map(|page| Page { after, ..*page })
-                .collect();
-            if !pages.is_empty() {
-                let limit = bound(round.late_limit);
-                arrived.late = Db::pending(connection, names, &pages, limit, limit).await?;
-            }
         }
         let lanes = arrived.lanes_to_ask(round);
         if !lanes.is_empty() {
@@ -237,11 +232,7 @@ impl Arrived {
     /// The lanes of all records that were read, where something may block.
     fn lanes_to_ask(&self, round: &Round) -> Vec<LaneName> {
         let known = self.blocked_parts.as_ref().unwrap_or(&round.may_block);
-        let records = self
-            .pending
-            .iter()
-            .chain(&self.late)
-            .chain(&self.due_records);
+        let records = self.pending.iter().chain(&self.due_records);
         let mut seen = HashSet::new();
         let mut lanes = Vec::new();
         for Fetched { part, record } in records {

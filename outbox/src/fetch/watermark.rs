@@ -1,5 +1,5 @@
-//! How far each partition was read. Never the truth: what appears below is found by [`super::late`]
-//! and by the sweep.
+//! How far each partition was read. Never the truth: [`super::late`] says from where to read
+//! again, and the sweep reads everything.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -76,7 +76,6 @@ impl Watermarks {
             .map(|(part, mark)| Page {
                 part: *part,
                 after: mark.after,
-                until: i64::MAX,
             })
             .collect();
         if pages.is_empty() || room == 0 {
@@ -91,12 +90,7 @@ impl Watermarks {
 
     /// What was read as planned.
     pub(crate) fn read(&mut self, plan: &Plan, rows: &[Fetched]) {
-        let mut seen: HashMap<u16, (usize, i64)> = HashMap::new();
-        for row in rows {
-            let (count, highest) = seen.entry(row.part).or_default();
-            *count += 1;
-            *highest = (*highest).max(row.record.id);
-        }
+        let seen = counts(rows);
         let cut_off = rows.len() >= plan.limit;
         for page in &plan.pages {
             let Some(mark) = self.parts.get_mut(&page.part) else {
@@ -111,35 +105,38 @@ impl Watermarks {
             None => 0,
         };
     }
+}
 
-    /// Everything that was read, from `after` on: what is still pending there and not in memory
-    /// came late.
-    pub(crate) fn read_again(&self, after: i64) -> Vec<Page> {
-        let below = self.parts.iter().filter(|(_, mark)| mark.after > after);
-        below
-            .map(|(part, mark)| Page {
-                part: *part,
-                after,
-                until: mark.after,
-            })
-            .collect()
+/// How many rows there are of each partition, and its highest id.
+pub(super) fn counts(rows: &[Fetched]) -> HashMap<u16, (usize, i64)> {
+    let mut seen: HashMap<u16, (usize, i64)> = HashMap::new();
+    for row in rows {
+        let (count, highest) = seen.entry(row.part).or_default();
+        *count += 1;
+        *highest = (*highest).max(row.record.id);
     }
+    seen
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
-    use crate::{Record, SystemClock};
+    use crate::Record;
 
-    fn fetched(part: u16, id: i64) -> Fetched {
-        #[derive(serde::Serialize, serde::Deserialize, crate::OutboxEvent)]
-        #[outbox_event(name = "e", crate = crate)]
-        struct E {}
-        let record = Record::of(&E {}, &SystemClock).unwrap();
-        Fetched {
-            part,
-            record: Record { id, ..record },
-        }
+    /// A record of which only partition and id matter.
+    pub(in crate::fetch) fn fetched(part: u16, id: i64) -> Fetched {
+        let record = Record {
+            id,
+            event_id: uuid::Uuid::nil(),
+            event: String::new(),
+            version: 1,
+            key: String::new(),
+            payload: String::new(),
+            headers: BTreeMap::new(),
+            created_at: jiff::Timestamp::UNIX_EPOCH,
+            max_retries: None,
+        };
+        Fetched { part, record }
     }
 
     fn marks(parts: &[u16]) -> Watermarks {
@@ -156,11 +153,7 @@ mod tests {
         let full: Vec<Fetched> = (1..=25).map(|id| fetched(2, id)).collect();
         marks.read(&plan, &full);
         let plan = marks.plan(100).unwrap();
-        let next = Page {
-            part: 2,
-            after: 25,
-            until: i64::MAX,
-        };
+        let next = Page { part: 2, after: 25 };
         assert_eq!(
             (plan.pages.as_slice(), plan.per_page),
             ([next].as_slice(), 100)
@@ -180,20 +173,5 @@ mod tests {
         let parts: Vec<u16> = plan.pages.iter().map(|page| page.part).collect();
         assert_eq!(parts, [2, 1]);
         assert_eq!(plan.pages[1].after, 9);
-    }
-
-    #[test]
-    fn only_what_was_read_is_read_again() {
-        let mut marks = marks(&[1, 2]);
-        let plan = marks.plan(10).unwrap();
-        marks.read(&plan, &[fetched(1, 7), fetched(2, 30)]);
-        assert_eq!(marks.highest(), 30);
-        let again = marks.read_again(10);
-        let page = Page {
-            part: 2,
-            after: 10,
-            until: 30,
-        };
-        assert_eq!(again, [page]);
     }
 }

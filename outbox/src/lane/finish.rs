@@ -52,6 +52,12 @@ impl Lanes {
         self.unwritten.deliveries.push((id, work.handler));
         if blocks {
             self.block(&work.record.key, work.handler);
+        } else {
+            // Read before it is written, the lane would seem to be held up by this record.
+            let lane = self.keys.get_mut(&*work.record.key)?.lane(work.handler)?;
+            lane.settling += 1;
+            let name = (work.record.key.as_str().into(), work.handler);
+            self.unwritten.lanes.push(name);
         }
         Some(())
     }

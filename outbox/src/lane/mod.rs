@@ -157,6 +157,11 @@ impl Lanes {
         self.records.len() + self.deliveries.len()
     }
 
+    /// The ids of records that were read as pending.
+    pub(crate) fn known_records(&self) -> Vec<i64> {
+        self.records.keys().copied().collect()
+    }
+
     /// Invocations to start now.
     pub(crate) fn take_work(&mut self) -> Vec<Work> {
         mem::take(&mut self.start)

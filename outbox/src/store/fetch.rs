@@ -57,13 +57,14 @@ pub enum Writers {
 /// ids of those that may run here now. `offset` is added to the database's clock, in
 /// microseconds: zero outside of tests.
 pub trait FetchSql: sqlx::Database {
-    /// Pending records of these pages, at most `per_page` of each and `limit` in all; of each
-    /// partition in the order of their ids.
+    /// Pending records of these pages without the `known` ones, at most `per_page` of each and
+    /// `limit` in all; of each partition in the order of their ids, as one moment saw them.
     #[doc(hidden)]
     fn pending(
         connection: &mut Self::Connection,
         names: &Names,
         pages: &[Page],
+        known: &[i64],
         per_page: i64,
         limit: i64,
     ) -> impl Future<Output = Result<Vec<Fetched>, sqlx::Error>> + Send;

@@ -26,26 +26,28 @@ impl FetchSql for Postgres {
         connection: &mut PgConnection,
         names: &Names,
         pages: &[Page],
+        known: &[i64],
         per_page: i64,
         limit: i64,
     ) -> Result<Vec<Fetched>, sqlx::Error> {
         let record = names.table("record", '"');
-        // Lateral: one short walk of the index per partition, whatever the statistics say.
+        // Lateral: one short walk of the index per partition, whatever the statistics say. The
+        // known ones are hashed once for all of them.
         let sql = trusted(format!(
-            "select r.* from unnest($1::smallint[], $2::bigint[], $3::bigint[]) as p (part, after, until)
+            "select r.* from unnest($1::smallint[], $2::bigint[]) as p (part, after)
 cross join lateral (
     select {RECORD} from {record} r
-    where r.part = p.part and r.status = 'pending' and r.id > p.after and r.id <= p.until
+    where r.part = p.part and r.status = 'pending' and r.id > p.after
+        and r.id not in (select unnest($3::bigint[]))
     order by r.id limit $4
 ) r limit $5"
         ));
         let parts: Vec<i16> = pages.iter().map(|page| page.part.cast_signed()).collect();
         let after: Vec<i64> = pages.iter().map(|page| page.after).collect();
-        let until: Vec<i64> = pages.iter().map(|page| page.until).collect();
         let rows = sqlx::query(sql)
             .bind(parts)
             .bind(after)
-            .bind(until)
+            .bind(known)
             .bind(per_page)
             .bind(limit)
             .fetch_all(connection)

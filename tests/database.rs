@@ -1,12 +1,20 @@
 //! A database for one test, empty and its own.
 
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    missing_docs,
+    clippy::missing_panics_doc,
+    reason = "every function here is part of a test"
+)]
+
 use outbox::{Database, Outbox, Registry};
 use sqlx::{AssertSqlSafe, Pool};
 
 /// One test's database.
-pub(crate) struct Fresh<Db: Database> {
-    pub(crate) pool: Pool<Db>,
-    pub(crate) outbox: Outbox<Db>,
+pub struct Fresh<Db: Database> {
+    pub pool: Pool<Db>,
+    pub outbox: Outbox<Db>,
 }
 
 async fn with_outbox<Db: Database>(pool: Pool<Db>) -> Fresh<Db> {
@@ -30,19 +38,20 @@ fn url(variable: &str) -> String {
     })
 }
 
-pub(crate) mod sqlite {
+pub mod sqlite {
     use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool};
 
     /// Expressions that differ between databases.
-    pub(crate) const KEY: &str = "key";
-    pub(crate) const SECONDS_UNTIL_DUE: &str = "(due_at / 1000000 - unixepoch())";
-    pub(crate) const SECONDS_OLD: &str = "(unixepoch() - created_at / 1000000)";
+    pub const KEY: &str = "key";
+    pub const SECONDS_UNTIL_DUE: &str = "(due_at / 1000000 - unixepoch())";
+    pub const SECONDS_OLD: &str = "(unixepoch() - created_at / 1000000)";
 
-    pub(crate) async fn empty() -> SqlitePool {
+    pub async fn empty() -> SqlitePool {
         // Below `target`, which `cargo clean` empties.
-        let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"))
-            .join(super::unique())
-            .with_extension("sqlite");
+        let program = std::env::current_exe().expect("a path");
+        let folder = program.parent().expect("a folder").join("databases");
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let path = folder.join(super::unique()).with_extension("sqlite");
         let options = SqliteConnectOptions::new()
             .filename(path)
             .journal_mode(SqliteJournalMode::Wal)
@@ -50,21 +59,19 @@ pub(crate) mod sqlite {
         SqlitePool::connect_with(options).await.expect("SQLite")
     }
 
-    pub(crate) async fn fresh() -> super::Fresh<sqlx::Sqlite> {
+    pub async fn fresh() -> super::Fresh<sqlx::Sqlite> {
         super::with_outbox(empty().await).await
     }
 }
 
-pub(crate) mod postgres {
+pub mod postgres {
     use sqlx::{PgPool, postgres::PgConnectOptions};
 
-    pub(crate) const KEY: &str = "key";
-    pub(crate) const SECONDS_UNTIL_DUE: &str =
-        "extract(epoch from due_at - clock_timestamp())::bigint";
-    pub(crate) const SECONDS_OLD: &str =
-        "extract(epoch from clock_timestamp() - created_at)::bigint";
+    pub const KEY: &str = "key";
+    pub const SECONDS_UNTIL_DUE: &str = "extract(epoch from due_at - clock_timestamp())::bigint";
+    pub const SECONDS_OLD: &str = "extract(epoch from clock_timestamp() - created_at)::bigint";
 
-    pub(crate) async fn empty() -> PgPool {
+    pub async fn empty() -> PgPool {
         let options: PgConnectOptions = super::url("OUTBOX_TEST_POSTGRES_URL")
             .parse()
             .expect("a URL");
@@ -83,19 +90,19 @@ pub(crate) mod postgres {
             .expect("PostgreSQL")
     }
 
-    pub(crate) async fn fresh() -> super::Fresh<sqlx::Postgres> {
+    pub async fn fresh() -> super::Fresh<sqlx::Postgres> {
         super::with_outbox(empty().await).await
     }
 }
 
-pub(crate) mod mysql {
+pub mod mysql {
     use sqlx::{MySqlPool, mysql::MySqlConnectOptions};
 
-    pub(crate) const KEY: &str = "convert(`key` using utf8mb4)";
-    pub(crate) const SECONDS_UNTIL_DUE: &str = "timestampdiff(second, utc_timestamp(6), due_at)";
-    pub(crate) const SECONDS_OLD: &str = "timestampdiff(second, created_at, utc_timestamp(6))";
+    pub const KEY: &str = "convert(`key` using utf8mb4)";
+    pub const SECONDS_UNTIL_DUE: &str = "timestampdiff(second, utc_timestamp(6), due_at)";
+    pub const SECONDS_OLD: &str = "timestampdiff(second, created_at, utc_timestamp(6))";
 
-    pub(crate) async fn empty() -> MySqlPool {
+    pub async fn empty() -> MySqlPool {
         let options: MySqlConnectOptions =
             super::url("OUTBOX_TEST_MYSQL_URL").parse().expect("a URL");
         let name = super::unique();
@@ -113,7 +120,7 @@ pub(crate) mod mysql {
             .expect("MySQL")
     }
 
-    pub(crate) async fn fresh() -> super::Fresh<sqlx::MySql> {
+    pub async fn fresh() -> super::Fresh<sqlx::MySql> {
         super::with_outbox(empty().await).await
     }
 }
