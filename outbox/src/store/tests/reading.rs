@@ -128,7 +128,7 @@ on_each_database! {
         let mut next = async |parts: &[u16], handlers: &[&str], offset| {
             let next = Db::next_due(&mut connection, &db.names, parts, handlers, offset).await.unwrap();
             // In seconds; the statements before took less than five.
-            next.map(|micros| (micros as f64 / 5e6).ceil() as i64 * 5)
+            next.map(|micros| -(-micros).div_euclid(5_000_000) * 5)
         };
         assert_eq!(next(&[1, 3], &["mail"], 0).await, Some(10));
         assert_eq!(next(&[1, 3], &["mail"], 50_000_000).await, Some(-40));
