@@ -59,7 +59,7 @@ impl Batch {
 
 /// A delivery as it is to be. Written as JSON, one array for all.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct DeliveryRow {
+pub(crate) struct DeliveryRow {
     pub(crate) record_id: i64,
     pub(crate) part: u16,
     pub(crate) key: String,
@@ -83,7 +83,7 @@ pub struct DeliveryRow {
 
 /// One failed attempt, for the history.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct FailureRow {
+pub(crate) struct FailureRow {
     pub(crate) record_id: i64,
     pub(crate) part: u16,
     pub(crate) handler: &'static str,

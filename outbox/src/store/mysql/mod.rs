@@ -3,6 +3,7 @@
 mod fetch;
 mod lease;
 mod publish;
+mod rows;
 mod schema;
 mod settle;
 
