@@ -13,7 +13,7 @@ use super::{Late, Plan};
 use crate::{
     Database,
     route::Router,
-    store::{Fence, Fetched, FetchedDelivery, LaneName, Lease, Link, Names},
+    store::{Fence, Fetched, FetchedDelivery, Known, LaneName, Lease, Link, Names},
 };
 
 /// What is to be read.
@@ -34,7 +34,7 @@ pub(crate) struct Round {
     /// The highest id that was seen before.
     pub(crate) highest: i64,
     /// Records that are in memory: not to be read again.
-    pub(crate) known: Vec<i64>,
+    pub(crate) known: Vec<Known>,
     /// Read everything again, and find lanes that could run, at most this many.
     pub(crate) sweep: Option<usize>,
     /// Handlers that have room for lanes that were put aside.
@@ -119,7 +119,7 @@ impl<Db: Database> Fetcher<Db> {
                 self.late.read_again(parts, 0);
             }
             let pages = self.late.from_there(&plan.pages);
-            let known: &[i64] = match pages == plan.pages {
+            let known: &[Known] = match pages == plan.pages {
                 true => &[],
                 false => &round.known,
             };

@@ -30,7 +30,7 @@ use lane::{Item, Lane, Running, Stand};
 
 use crate::{
     Attempt, Record,
-    store::{Batch, DeliveryRow, LaneName},
+    store::{Batch, DeliveryRow, Known, LaneName},
 };
 
 /// What does not change while lanes live.
@@ -157,9 +157,13 @@ impl Lanes {
         self.records.len() + self.deliveries.len()
     }
 
-    /// The ids of records that were read as pending.
-    pub(crate) fn known_records(&self) -> Vec<i64> {
-        self.records.keys().copied().collect()
+    /// Records that were read as pending.
+    pub(crate) fn known_records(&self) -> Vec<Known> {
+        let of = |(id, held): (&i64, &Held)| Known {
+            part: held.part,
+            id: *id,
+        };
+        self.records.iter().map(of).collect()
     }
 
     /// Invocations to start now.

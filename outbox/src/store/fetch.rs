@@ -5,12 +5,18 @@ use serde::Serialize;
 use super::Names;
 use crate::{Attempt, Record};
 
-/// A part of one partition's pending records: `after` < id <= `until`, the lowest ids first.
+/// A partition's pending records with ids above `after`, the lowest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Page {
     pub(crate) part: u16,
     pub(crate) after: i64,
-    pub(crate) until: i64,
+}
+
+/// A record that is in memory already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Known {
+    pub(crate) part: u16,
+    pub(crate) id: i64,
 }
 
 /// A record as it was read.
@@ -64,7 +70,7 @@ pub trait FetchSql: sqlx::Database {
         connection: &mut Self::Connection,
         names: &Names,
         pages: &[Page],
-        known: &[i64],
+        known: &[Known],
         per_page: i64,
         limit: i64,
     ) -> impl Future<Output = Result<Vec<Fetched>, sqlx::Error>> + Send;

@@ -22,7 +22,7 @@ use jiff::Timestamp;
 use sqlx::{AssertSqlSafe, Pool, SqlSafeStr as _, SqlStr};
 
 use crate::{Record, Result};
-pub(crate) use fetch::{FetchSql, Fetched, FetchedDelivery, LaneName, Page, Writers};
+pub(crate) use fetch::{FetchSql, Fetched, FetchedDelivery, Known, LaneName, Page, Writers};
 pub(crate) use lease::{Fence, Lease, LeaseSql};
 pub(crate) use link::Link;
 pub(crate) use migrate::Migration;

@@ -1,5 +1,7 @@
 //! Reading from MySQL.
 
+use std::collections::{HashMap, HashSet};
+
 use sqlx::{MySql, MySqlConnection};
 
 use super::{
@@ -7,7 +9,8 @@ use super::{
     rows::{DELIVERY, RECORD, fetched, fetched_delivery, lane_name},
 };
 use crate::store::{
-    FetchSql, Fetched, FetchedDelivery, LaneName, Names, Page, Writers, settle::json, trusted,
+    FetchSql, Fetched, FetchedDelivery, Known, LaneName, Names, Page, Writers, settle::json,
+    trusted,
 };
 
 /// Lanes that were given as JSON.
@@ -32,6 +35,7 @@ impl FetchSql for MySql {
         connection: &mut MySqlConnection,
         names: &Names,
         pages: &[Page],
+        known: &[Known],
         per_page: i64,
         limit: i64,
     ) -> Result<Vec<Fetched>, sqlx::Error> {
@@ -47,7 +51,10 @@ impl FetchSql for MySql {
                 break;
             }
             let (now, later) = left.split_at(count.min(left.len()));
-            found.append(&mut some_pending(connection, names, now, per_page, room).await?);
+            found.append(&mut match known {
+                [] => some_pending(connection, names, now, per_page, room).await?,
+                _ => unknown_pending(connection, names, now, known, per_page, room).await?,
+            });
             left = later;
             count = count.saturating_mul(2);
         }
@@ -281,7 +288,7 @@ async fn some_pending(
     let record = names.table("record", '`');
     let branch = format!(
         "select {RECORD} from {record} r
-where r.status = 'pending' and r.part = ? and r.id > ? and r.id <= ? order by r.id limit ?"
+where r.status = 'pending' and r.part = ? and r.id > ? order by r.id limit ?"
     );
     // Not as a table in `from`: that would be written to the disk first.
     let mut sql = for_each(pages.len(), &branch);
@@ -293,13 +300,68 @@ where r.status = 'pending' and r.part = ? and r.id > ? and r.id <= ? order by r.
         query = query
             .bind(page.part.cast_signed())
             .bind(page.after)
-            .bind(page.until)
             .bind(per_page.min(limit));
     }
     if pages.len() > 1 {
         query = query.bind(limit);
     }
     let rows = query.fetch_all(connection).await?;
+    rows.iter().map(fetched).collect()
+}
+
+/// The same without those that are known. The ids alone are read first, from the index and in one
+/// statement: no database of this kind is good at leaving out a list of them.
+async fn unknown_pending(
+    connection: &mut MySqlConnection,
+    names: &Names,
+    pages: &[Page],
+    known: &[Known],
+    per_page: i64,
+    limit: i64,
+) -> Result<Vec<Fetched>, sqlx::Error> {
+    let record = names.table("record", '`');
+    let mut known_of: HashMap<u16, HashSet<i64>> = HashMap::new();
+    for known in known {
+        known_of.entry(known.part).or_default().insert(known.id);
+    }
+    let branch = format!(
+        "select r.part, r.id from {record} r
+where r.status = 'pending' and r.part = ? and r.id > ? order by r.id limit ?"
+    );
+    let mut query = sqlx::query_as(trusted(for_each(pages.len(), &branch)));
+    for page in pages {
+        let known = known_of.get(&page.part).map_or(0, HashSet::len);
+        query = query
+            .bind(page.part.cast_signed())
+            .bind(page.after)
+            .bind(per_page.saturating_add_unsigned(known as u64));
+    }
+    let found: Vec<(i16, i64)> = query.fetch_all(&mut *connection).await?;
+    let mut taken: HashMap<u16, i64> = HashMap::new();
+    let mut ids: Vec<i64> = Vec::new();
+    for (part, id) in found {
+        let part = part.cast_unsigned();
+        let count = taken.entry(part).or_default();
+        let is_known = known_of.get(&part).is_some_and(|known| known.contains(&id));
+        if !is_known && *count < per_page {
+            *count += 1;
+            ids.push(id);
+        }
+    }
+    ids.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let sql = trusted(format!(
+        "select {RECORD} from json_table(?, '$[*]' columns (place for ordinality, id bigint path '$')) x
+straight_join {record} r on r.id = x.id
+where r.status = 'pending'
+order by x.place"
+    ));
+    let rows = sqlx::query(sql)
+        .bind(json(&ids)?)
+        .fetch_all(connection)
+        .await?;
     rows.iter().map(fetched).collect()
 }
 

@@ -12,7 +12,7 @@ use sqlx::{
 use super::signed;
 use crate::{
     Attempt, Record,
-    store::{FetchSql, Fetched, FetchedDelivery, LaneName, Names, Page, Writers, trusted},
+    store::{FetchSql, Fetched, FetchedDelivery, Known, LaneName, Names, Page, Writers, trusted},
 };
 
 /// What a record is read from; `r` is its table.
@@ -26,7 +26,7 @@ impl FetchSql for Postgres {
         connection: &mut PgConnection,
         names: &Names,
         pages: &[Page],
-        known: &[i64],
+        known: &[Known],
         per_page: i64,
         limit: i64,
     ) -> Result<Vec<Fetched>, sqlx::Error> {
@@ -44,6 +44,7 @@ cross join lateral (
         ));
         let parts: Vec<i16> = pages.iter().map(|page| page.part.cast_signed()).collect();
         let after: Vec<i64> = pages.iter().map(|page| page.after).collect();
+        let known: Vec<i64> = known.iter().map(|known| known.id).collect();
         let rows = sqlx::query(sql)
             .bind(parts)
             .bind(after)

@@ -9,7 +9,8 @@ use super::NOW;
 use crate::{
     Attempt, Record,
     store::{
-        FetchSql, Fetched, FetchedDelivery, LaneName, Names, Page, Writers, settle::json, trusted,
+        FetchSql, Fetched, FetchedDelivery, Known, LaneName, Names, Page, Writers, settle::json,
+        trusted,
     },
 };
 
@@ -24,6 +25,7 @@ impl FetchSql for Sqlite {
         connection: &mut SqliteConnection,
         names: &Names,
         pages: &[Page],
+        known: &[Known],
         per_page: i64,
         limit: i64,
     ) -> Result<Vec<Fetched>, sqlx::Error> {
@@ -36,14 +38,16 @@ impl FetchSql for Sqlite {
 where r.id in (
     select x.id from {record} x
     where x.part = p.value ->> 'part' and x.status = 'pending'
-        and x.id > p.value ->> 'after' and x.id <= p.value ->> 'until'
+        and x.id > p.value ->> 'after' and x.id not in (select value from json_each(?4))
     order by x.id limit ?2
 ) limit ?3"
         ));
+        let known: Vec<i64> = known.iter().map(|known| known.id).collect();
         let rows = sqlx::query(sql)
             .bind(json(pages)?)
             .bind(per_page)
             .bind(limit)
+            .bind(json(&known)?)
             .fetch_all(connection)
             .await?;
         rows.iter().map(fetched).collect()

@@ -37,11 +37,7 @@ use on_each_database;
 
 /// All of a partition.
 fn page(part: u16) -> Page {
-    Page {
-        part,
-        after: 0,
-        until: i64::MAX,
-    }
+    Page { part, after: 0 }
 }
 
 /// The same leases as another owner's.

@@ -4,14 +4,14 @@ use super::{
     database::{ids, names, record},
     on_each_database, page, scheduled, waiting,
 };
-use crate::store::{Batch, Due, FetchSql as _, Page, PublishSql as _, Writers};
+use crate::store::{Batch, Due, FetchSql as _, Known, Page, PublishSql as _, Writers};
 
 on_each_database! {
     async fn a_record_is_read_as_it_was_written(db) {
         let new = record("Kunde ä \"7\"", 3);
         let mut connection = db.pool.acquire().await.unwrap();
         Db::insert_all(&mut connection, &db.inserts, std::slice::from_ref(&new)).await.unwrap();
-        let found = Db::pending(&mut connection, &db.names, &[page(3)], 10, 10).await.unwrap();
+        let found = Db::pending(&mut connection, &db.names, &[page(3)], &[], 10, 10).await.unwrap();
         let [found] = &found[..] else { panic!("{found:?}") };
         assert_eq!(found.part, 3);
         let age = crate::Clock::now(&crate::SystemClock).duration_since(found.record.created_at);
@@ -26,7 +26,7 @@ on_each_database! {
         let i = db.publish(&[("a", 1), ("b", 2), ("c", 1), ("d", 1), ("e", 2), ("f", 5), ("g", 1)]).await;
         let mut connection = db.pool.acquire().await.unwrap();
         let mut read = async |pages: &[Page], per_page, limit| {
-            ids(&Db::pending(&mut connection, &db.names, pages, per_page, limit).await.unwrap())
+            ids(&Db::pending(&mut connection, &db.names, pages, &[], per_page, limit).await.unwrap())
         };
         assert!(read(&[], 9, 9).await.is_empty());
         assert_eq!(read(&[page(1)], 9, 9).await, [i[0], i[2], i[3], i[6]]);
@@ -34,14 +34,28 @@ on_each_database! {
         assert_eq!(read(&[page(2), page(1), page(9)], 9, 9).await, [i[1], i[4], i[0], i[2], i[3], i[6]]);
         assert_eq!(read(&[page(1), page(2), page(5)], 2, 9).await, [i[0], i[2], i[1], i[4], i[5]]);
         assert_eq!(read(&[page(1), page(2), page(5)], 2, 3).await, [i[0], i[2], i[1]]);
-        let middle = Page { part: 1, after: i[0], until: i[3] };
-        assert_eq!(read(&[middle, page(2)], 9, 9).await, [i[2], i[3], i[1], i[4]]);
+        let middle = Page { part: 1, after: i[0] };
+        assert_eq!(read(&[middle, page(2)], 9, 9).await, [i[2], i[3], i[6], i[1], i[4]]);
         assert_eq!(read(&[middle], 1, 9).await, [i[2]]);
-        let nothing = Page { part: 1, after: i[6], until: i64::MAX };
+        let nothing = Page { part: 1, after: i[6] };
         assert!(read(&[nothing], 9, 9).await.is_empty());
         // All partitions at once.
         let all: Vec<Page> = (0..64).map(page).collect();
         assert_eq!(read(&all, 1, 9).await, [i[0], i[1], i[5]]);
+    }
+
+    async fn known_records_are_left_out_and_take_no_room(db) {
+        let i = db.publish(&[("a", 1), ("b", 2), ("c", 1), ("d", 1), ("e", 2), ("f", 5), ("g", 1)]).await;
+        let mut connection = db.pool.acquire().await.unwrap();
+        let known = [(1, i[0]), (1, i[3]), (2, i[1]), (5, i[5])].map(|(part, id)| Known { part, id });
+        let mut read = async |pages: &[Page], per_page, limit| {
+            ids(&Db::pending(&mut connection, &db.names, pages, &known, per_page, limit).await.unwrap())
+        };
+        assert_eq!(read(&[page(1), page(2), page(5)], 9, 9).await, [i[2], i[6], i[4]]);
+        assert_eq!(read(&[page(1), page(2), page(5)], 1, 9).await, [i[2], i[4]]);
+        assert_eq!(read(&[page(1), page(2)], 9, 2).await, [i[2], i[6]]);
+        assert_eq!(read(&[Page { part: 1, after: i[2] }], 9, 9).await, [i[6]]);
+        assert!(read(&[page(5)], 9, 9).await.is_empty());
     }
 
     async fn only_pending_records_are_pending(db) {
@@ -51,7 +65,7 @@ on_each_database! {
         db.settle(&fence, &batch, true).await;
         db.publish_in(60, 3).await;
         let mut connection = db.pool.acquire().await.unwrap();
-        let found = Db::pending(&mut connection, &db.names, &[page(3)], 9, 9).await.unwrap();
+        let found = Db::pending(&mut connection, &db.names, &[page(3)], &[], 9, 9).await.unwrap();
         assert_eq!(ids(&found), [i[3]]);
     }
 

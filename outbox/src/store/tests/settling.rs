@@ -159,7 +159,7 @@ on_each_database! {
         fence.leases.retain(|lease| lease.part != 5);
         let first = Db::requeue(&mut connection, &db.names, &fence, "order.created", 1).await.unwrap();
         assert_eq!(first, 1);
-        let found = Db::pending(&mut connection, &db.names, &[page(3), page(4)], 9, 9).await.unwrap();
+        let found = Db::pending(&mut connection, &db.names, &[page(3), page(4)], &[], 9, 9).await.unwrap();
         assert_eq!(ids(&found), [i[0]]);
         let rest = Db::requeue(&mut connection, &db.names, &fence, "order.created", 9).await.unwrap();
         assert_eq!(rest, 1);
