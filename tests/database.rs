@@ -17,6 +17,14 @@ pub struct Fresh<Db: Database> {
     pub outbox: Outbox<Db>,
 }
 
+impl<Db: Database> Fresh<Db> {
+    /// For another process.
+    pub fn url(&self) -> String {
+        use sqlx::ConnectOptions as _;
+        self.pool.connect_options().to_url_lossy().to_string()
+    }
+}
+
 async fn with_outbox<Db: Database>(pool: Pool<Db>) -> Fresh<Db> {
     let outbox = Outbox::builder(pool.clone())
         .registry(Registry::builder().allow_empty())

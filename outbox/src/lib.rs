@@ -84,6 +84,8 @@ pub use dispatcher::Dispatcher;
 #[cfg(feature = "_store")]
 pub use error::{Error, Result};
 pub use event::{AnyEvent, EventData, EventKey, OutboxEvent};
+#[cfg(feature = "_store")]
+pub use handler::Tx;
 pub use handler::{
     BoxError, Context, FailureKind, Fallback, FromContext, Handler, HandlerError, IntoOutcome,
     Outcome, Panicked, ReceivedEvent, Requirements, State, TimedOut,

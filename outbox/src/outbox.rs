@@ -253,7 +253,7 @@ impl<Db: Database> OutboxBuilder<Db> {
             inner: Arc::new(Inner {
                 inserts: Db::inserts(&names),
                 names,
-                registry: self.registry.build()?,
+                registry: self.registry.on_database::<Db>().build()?,
                 pool: self.pool,
                 limits: self.limits,
                 partitions: PARTITIONS,

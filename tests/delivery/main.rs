@@ -8,3 +8,4 @@
 
 mod order;
 mod scene;
+mod transactional;

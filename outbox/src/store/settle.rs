@@ -1,6 +1,9 @@
 //! What the dispatcher writes: what became of the records that it read.
 
+use std::time::Duration;
+
 use serde::Serialize;
+use sqlx::{Pool, Transaction};
 
 use super::{Fence, Names};
 
@@ -40,6 +43,13 @@ impl Batch {
         blocking.map(|row| row.part).collect()
     }
 
+    /// After how long the first of its deliveries is due.
+    pub(crate) fn first_due(&self) -> Option<Duration> {
+        let rows = self.split_rows.iter().chain(&self.changed);
+        let first = rows.filter_map(|row| row.delay).min()?;
+        Some(Duration::from_micros(u64::try_from(first).unwrap_or(0)))
+    }
+
     /// Moves what is due by that many microseconds, as far as the database's clock is from ours.
     pub(crate) fn shift(&mut self, micros: i64) {
         for row in self.split_rows.iter_mut().chain(&mut self.changed) {
@@ -59,7 +69,7 @@ impl Batch {
 
 /// A delivery as it is to be. Written as JSON, one array for all.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct DeliveryRow {
+pub struct DeliveryRow {
     pub(crate) record_id: i64,
     pub(crate) part: u16,
     pub(crate) key: String,
@@ -113,6 +123,25 @@ pub trait SettleSql: sqlx::Database {
         batch: &Batch,
         keep: bool,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
+
+    /// Begins a transaction for a handler that is given one.
+    #[doc(hidden)]
+    fn begin(
+        pool: &Pool<Self>,
+    ) -> impl Future<Output = Result<Transaction<'static, Self>, sqlx::Error>> + Send;
+
+    /// Completes a record, or its delivery, inside a handler's own transaction. Whether it was
+    /// still ours and as it was read; if not, the transaction must not commit. `stored`: it had a
+    /// delivery when it was started; otherwise it may have got one since.
+    #[doc(hidden)]
+    fn complete(
+        connection: &mut Self::Connection,
+        names: &Names,
+        fence: &Fence,
+        row: &DeliveryRow,
+        stored: bool,
+        keep: bool,
+    ) -> impl Future<Output = Result<bool, sqlx::Error>> + Send;
 
     /// Deliveries of a handler that has a new id become the new one's.
     #[doc(hidden)]
