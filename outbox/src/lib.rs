@@ -75,7 +75,7 @@ pub use clock::{Clock, ManualClock, SystemClock};
 pub use config::{
     BasePolicy, Config, ConfigError, DuplicateErrorName, ExponentialConfig, FixedConfig,
     JitteredConfig, LinearConfig, LockingConfig, Place, PolicyConfig, PolicyKind, ProcessingConfig,
-    RetryConfig, SchemaInitializationConfig,
+    Retention, RetryConfig, SchemaInitializationConfig,
 };
 #[cfg(feature = "config")]
 pub use config::{ConfigLoader, Format};

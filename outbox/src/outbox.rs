@@ -14,7 +14,7 @@ use sqlx::Pool;
 
 use crate::{
     Clock, Config, Database, IntoPolicy, Limits, Registered, Registry, RegistryBuilder, Result,
-    SystemClock,
+    Retention, SystemClock,
     fetch::Fetcher,
     settle::Settler,
     store::{self, Inserts, Names},
@@ -77,7 +77,7 @@ impl<Db: Database> Inner<Db> {
     }
 
     pub(crate) fn keeps_completed(&self) -> bool {
-        true
+        self.config.processing.retention != Retention::Delete
     }
 
     pub(crate) fn offset(&self) -> i64 {

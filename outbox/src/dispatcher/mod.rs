@@ -66,15 +66,13 @@ impl<Db: Database> Outbox<Db> {
             Arc::new(Router::new(&inner.registry)),
             inner.registry.renames(),
             inner.partitions,
-            IN_MEMORY,
+            usize::try_from(config.processing.max_in_memory).unwrap_or(usize::MAX),
         )
     }
 }
 
 /// How many invocations of one handler run at once, unless it says otherwise.
 const PLACES: u32 = 256;
-/// How many records are in memory at once.
-const IN_MEMORY: usize = 4096;
 
 /// A running dispatcher; see [`Outbox::start`].
 ///
