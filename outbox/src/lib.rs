@@ -28,6 +28,8 @@ mod error;
 #[cfg(feature = "_store")]
 mod limits;
 #[cfg(feature = "_store")]
+pub mod operations;
+#[cfg(feature = "_store")]
 mod outbox;
 #[cfg(feature = "_store")]
 mod schedule;
@@ -69,6 +71,8 @@ pub use handler::{
 #[cfg(feature = "_store")]
 pub use limits::Limits;
 pub use metadata::Metadata;
+#[cfg(feature = "_store")]
+pub use operations::Operations;
 #[cfg(feature = "_store")]
 pub use outbox::{Outbox, OutboxBuilder};
 pub use outbox_macros::{OutboxEvent, error_name, outbox_handler, retryable};

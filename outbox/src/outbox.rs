@@ -5,8 +5,8 @@ use std::{borrow::Cow, error::Error, fmt, sync::Arc};
 use sqlx::Pool;
 
 use crate::{
-    Clock, Config, Database, IntoPolicy, Limits, Registered, Registry, RegistryBuilder, Result,
-    SystemClock,
+    Clock, Config, Database, IntoPolicy, Limits, Operations, Registered, Registry, RegistryBuilder,
+    Result, SystemClock,
     store::{self, Inserts, Names},
 };
 
@@ -37,8 +37,8 @@ pub struct Outbox<Db: Database> {
 }
 
 pub(crate) struct Inner<Db: Database> {
-    pool: Pool<Db>,
-    names: Names,
+    pub(crate) pool: Pool<Db>,
+    pub(crate) names: Names,
     registry: Registry,
     pub(crate) inserts: Inserts,
     pub(crate) limits: Limits,
@@ -75,6 +75,12 @@ impl<Db: Database> Outbox<Db> {
     #[must_use]
     pub fn handlers(&self) -> crate::Report {
         self.inner.registry.handlers()
+    }
+
+    /// What a person on call looks at and changes: counts, lists, replays, discards, pauses.
+    #[must_use]
+    pub fn operations(&self) -> Operations<'_, Db> {
+        Operations::new(self)
     }
 
     /// Creates or updates the tables; does nothing if they are up to date. Safe when many
