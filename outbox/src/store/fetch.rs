@@ -1,10 +1,12 @@
 //! What the dispatcher reads: pending records, what has become due, parked lanes.
 
+use serde::Serialize;
+
 use super::Names;
 use crate::{Attempt, Record};
 
 /// A part of one partition's pending records: `after` < id <= `until`, the lowest ids first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Page {
     pub(crate) part: u16,
     pub(crate) after: i64,
@@ -33,7 +35,7 @@ pub struct FetchedDelivery {
 }
 
 /// A lane by its stored name.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct LaneName {
     pub(crate) part: u16,
     pub(crate) key: String,

@@ -1,3 +1,9 @@
+//! Publishing into MySQL.
+
+use sqlx::{MySql, MySqlConnection};
+
+use crate::store::{Inserts, Names, NewRecord, PublishSql, as_json, trusted};
+
 impl PublishSql for MySql {
     fn inserts(names: &Names) -> Inserts {
         let record = names.table("record", '`');

@@ -1,3 +1,13 @@
+//! The tables of MySQL.
+
+use sqlx::{Connection as _, MySql, MySqlPool};
+
+use crate::{
+    Result,
+    error::While as _,
+    store::{Migration, Names, SchemaSql, migrate, trusted},
+};
+
 impl SchemaSql for MySql {
     fn migrations(names: &Names) -> Vec<Migration> {
         let record = names.table("record", '`');

@@ -1,3 +1,10 @@
+//! Publishing into SQLite.
+
+use sqlx::{Sqlite, SqliteConnection};
+
+use super::NOW;
+use crate::store::{Inserts, Names, NewRecord, PublishSql, as_json, trusted};
+
 impl PublishSql for Sqlite {
     fn inserts(names: &Names) -> Inserts {
         let record = names.table("record", '"');

@@ -1,3 +1,14 @@
+//! The tables of SQLite.
+
+use sqlx::{Sqlite, SqlitePool};
+
+use super::NOW;
+use crate::{
+    Result,
+    error::While as _,
+    store::{Migration, Names, SchemaSql, migrate, trusted},
+};
+
 impl SchemaSql for Sqlite {
     fn migrations(names: &Names) -> Vec<Migration> {
         let record = names.table("record", '"');
@@ -6,11 +17,25 @@ impl SchemaSql for Sqlite {
             Some(schema) => format!("\"{schema}\".\"{}\"", names.plain(name)),
             None => format!("\"{}\"", names.plain(name)),
         };
-        let table = format!("\"{}\"", names.plain("record"));
-        let (pending, scheduled, dedup) = (
+        let table = |name: &str| format!("\"{}\"", names.plain(name));
+        let records = table("record");
+        let (pending, scheduled, unhandled, dedup) = (
             index("record_pending"),
             index("record_scheduled"),
+            index("record_unhandled"),
             index("record_dedup"),
+        );
+        let (delivery, deliveries) = (names.table("delivery", '"'), table("delivery"));
+        let (lane, waiting, due, failed) = (
+            index("delivery_lane"),
+            index("delivery_waiting"),
+            index("delivery_due"),
+            index("delivery_failed"),
+        );
+        let (failure, lease, pause) = (
+            names.table("failure", '"'),
+            names.table("lease", '"'),
+            names.table("pause", '"'),
         );
         vec![Migration {
             version: 1,
@@ -35,13 +60,76 @@ impl SchemaSql for Sqlite {
 )"
                 ),
                 format!(
-                    "create index if not exists {pending} on {table} (part, id) where status = 'pending'"
+                    "create index if not exists {pending} on {records} (part, id) where status = 'pending'"
                 ),
                 format!(
-                    "create index if not exists {scheduled} on {table} (part, due_at) where status = 'scheduled'"
+                    "create index if not exists {scheduled} on {records} (part, due_at) where status = 'scheduled'"
                 ),
                 format!(
-                    "create unique index if not exists {dedup} on {table} (dedup_key) where dedup_key is not null"
+                    "create index if not exists {unhandled} on {records} (part, event) where status = 'unhandled'"
+                ),
+                format!(
+                    "create unique index if not exists {dedup} on {records} (dedup_key) where dedup_key is not null"
+                ),
+                // One row for each handler that did not finish with a record; its id is its
+                // place in the lane.
+                format!(
+                    "create table if not exists {delivery} (
+    id integer primary key autoincrement,
+    record_id integer not null,
+    part integer not null,
+    key text not null,
+    handler text not null,
+    status text not null,
+    blocking integer not null,
+    attempt integer not null,
+    failure_count integer not null,
+    first_failed_at integer,
+    due_at integer,
+    finished_at integer,
+    error text,
+    error_kind text,
+    fingerprint text,
+    unique (record_id, handler)
+)"
+                ),
+                format!(
+                    "create index if not exists {lane} on {deliveries} (part, key, handler, id) where blocking"
+                ),
+                format!(
+                    "create index if not exists {waiting} on {deliveries} (part, handler, id) where status = 'waiting'"
+                ),
+                format!(
+                    "create index if not exists {due} on {deliveries} (part, due_at) where status = 'scheduled'"
+                ),
+                format!(
+                    "create index if not exists {failed} on {deliveries} (id) where status = 'failed'"
+                ),
+                format!(
+                    "create table if not exists {failure} (
+    record_id integer not null,
+    handler text not null,
+    attempt integer not null,
+    failed_at integer not null default ({NOW}),
+    kind text not null,
+    fingerprint text not null,
+    error text not null,
+    primary key (record_id, handler, attempt)
+)"
+                ),
+                format!(
+                    "create table if not exists {lease} (
+    part integer primary key,
+    owner blob,
+    epoch integer not null default 0,
+    expires_at integer
+)"
+                ),
+                format!(
+                    "create table if not exists {pause} (
+    handler text primary key,
+    paused_at integer not null default ({NOW})
+)"
                 ),
             ],
         }]
