@@ -82,8 +82,8 @@ pub struct FailureRow {
 /// How many failures of one delivery are remembered; the oldest are forgotten.
 pub(crate) const KEPT_FAILURES: u32 = 50;
 
-/// The rows of a batch as one JSON array.
-pub(crate) fn json<T: Serialize>(rows: &[T]) -> Result<String, sqlx::Error> {
+/// Many rows as one JSON array.
+pub(crate) fn json(rows: &(impl Serialize + ?Sized)) -> Result<String, sqlx::Error> {
     serde_json::to_string(rows).map_err(|error| sqlx::Error::Encode(error.into()))
 }
 

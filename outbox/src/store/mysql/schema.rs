@@ -17,14 +17,29 @@ impl SchemaSql for MySql {
             index("record_scheduled"),
             index("record_dedup"),
         );
+        let delivery = names.table("delivery", '`');
+        let (lane, waiting, due, failed) = (
+            index("delivery_lane"),
+            index("delivery_waiting"),
+            index("delivery_due"),
+            index("delivery_failed"),
+        );
+        let (failure, lease, pause) = (
+            names.table("failure", '`'),
+            names.table("lease", '`'),
+            names.table("pause", '`'),
+        );
         vec![Migration {
             version: 1,
-            // Keys are bytes: no collation takes two of them for the same.
-            statements: vec![format!(
-                "create table if not exists {record} (
+            // Keys are bytes: no collation takes two of them for the same. There are no partial
+            // indexes, so each begins with what tells its rows from the others. Unhandled records
+            // have none of their own: every record would pay for it, and they are rarely asked for.
+            statements: vec![
+                format!(
+                    "create table if not exists {record} (
     id bigint not null auto_increment primary key,
     part smallint not null,
-    status enum('pending', 'scheduled', 'completed', 'failed') not null default 'pending',
+    status enum('pending', 'scheduled', 'unhandled', 'split', 'completed', 'discarded') not null default 'pending',
     `key` varbinary(255) not null,
     event varchar(255) not null,
     version bigint not null,
@@ -40,7 +55,60 @@ impl SchemaSql for MySql {
     index {scheduled} (status, part, due_at),
     unique index {dedup} (dedup_key)
 ) engine = innodb character set utf8mb4 collate utf8mb4_bin"
-            )],
+                ),
+                // One row for each handler that did not finish with a record; its id is its
+                // place in the lane.
+                format!(
+                    "create table if not exists {delivery} (
+    id bigint not null auto_increment primary key,
+    record_id bigint not null,
+    part smallint not null,
+    `key` varbinary(255) not null,
+    handler varchar(255) not null,
+    status enum('waiting', 'scheduled', 'failed', 'completed', 'discarded') not null,
+    blocking boolean not null,
+    attempt bigint not null,
+    failure_count bigint not null,
+    first_failed_at datetime(6),
+    due_at datetime(6),
+    finished_at datetime(6),
+    error longtext,
+    error_kind varchar(255),
+    fingerprint varchar(255),
+    unique (record_id, handler),
+    index {lane} (blocking, part, `key`, handler, id),
+    index {waiting} (status, part, handler, id),
+    index {due} (status, part, due_at),
+    index {failed} (status, id)
+) engine = innodb character set utf8mb4 collate utf8mb4_bin"
+                ),
+                format!(
+                    "create table if not exists {failure} (
+    record_id bigint not null,
+    handler varchar(255) not null,
+    attempt bigint not null,
+    failed_at datetime(6) not null,
+    kind varchar(255) not null,
+    fingerprint varchar(255) not null,
+    error longtext not null,
+    primary key (record_id, handler, attempt)
+) engine = innodb character set utf8mb4 collate utf8mb4_bin"
+                ),
+                format!(
+                    "create table if not exists {lease} (
+    part smallint primary key,
+    owner binary(16),
+    epoch bigint not null default 0,
+    expires_at datetime(6)
+) engine = innodb"
+                ),
+                format!(
+                    "create table if not exists {pause} (
+    handler varchar(255) primary key,
+    paused_at datetime(6) not null
+) engine = innodb character set utf8mb4 collate utf8mb4_bin"
+                ),
+            ],
         }]
     }
 

@@ -239,7 +239,7 @@ order by d.id limit $3"
         // can be seen.
         let holders = sqlx::query_scalar(
             "select virtualtransaction from pg_locks
-where locktype = 'relation' and relation = $1::regclass and mode = 'RowExclusiveLock' and granted
+where locktype = 'relation' and relation = $1::regclass and mode = 'RowExclusiveLock' and granted and pid is distinct from pg_backend_pid()
     and database = (select oid from pg_database where datname = current_database())",
         )
         .bind(names.table("record", '"'))

@@ -101,7 +101,7 @@ where d.handler = $4 and d.part = {ours} and not exists (
         let sql = format!(
             "update {record} set status = 'pending' where id = any(array(
     select id from {record} where status = 'unhandled' and part = {ours} and event = $4 order by id limit $5
-))"
+)) and status = 'unhandled'"
         );
         let done = fenced(sql, fence)
             .bind(event)
@@ -226,14 +226,16 @@ async fn remember(
     fence: &Fence,
     batch: &Batch,
 ) -> Result<(), sqlx::Error> {
-    let (failure, ours) = (names.table("failure", '"'), self::fence(names));
+    let (delivery, failure) = (names.table("delivery", '"'), names.table("failure", '"'));
+    let ours = self::fence(names);
     let sql = format!(
         "insert into {failure} (record_id, handler, attempt, kind, fingerprint, error)
-select u.record_id, u.handler, u.attempt, u.kind, u.fingerprint, u.error
+select d.record_id, d.handler, u.attempt, u.kind, u.fingerprint, u.error
 from json_to_recordset($4::json) as u (
-    record_id bigint, part smallint, handler text, attempt bigint, kind text, fingerprint text, error text
+    record_id bigint, handler text, attempt bigint, kind text, fingerprint text, error text
 )
-where u.part = {ours}
+join {delivery} d on d.record_id = u.record_id and d.handler = u.handler
+where d.part = {ours}
 on conflict do nothing"
     );
     let rows = json(&batch.failures)?;
@@ -242,11 +244,13 @@ on conflict do nothing"
         .execute(&mut *connection)
         .await?;
     if batch.failures.iter().any(|row| row.attempt > KEPT_FAILURES) {
-        let forget = trusted(format!(
-            "delete from {failure} f using json_to_recordset($1::json) as u (record_id bigint, handler text, attempt bigint)
-where f.record_id = u.record_id and f.handler = u.handler and f.attempt <= u.attempt - $2"
-        ));
-        sqlx::query(forget)
+        let forget = format!(
+            "delete from {failure} f using json_to_recordset($4::json) as u (
+    record_id bigint, part smallint, handler text, attempt bigint
+)
+where f.record_id = u.record_id and f.handler = u.handler and f.attempt <= u.attempt - $5 and u.part = {ours}"
+        );
+        fenced(forget, fence)
             .bind(&rows)
             .bind(i64::from(KEPT_FAILURES))
             .execute(connection)
@@ -272,8 +276,8 @@ async fn finish(
         .execute(&mut *connection)
         .await?;
     let over = format!(
-        "id = any($1) and status = 'split' and not exists (
-    select 1 from {delivery} d where d.record_id = id and d.status in ('waiting', 'scheduled', 'failed')
+        "r.id = any($1) and r.status = 'split' and not exists (
+    select 1 from {delivery} d where d.record_id = r.id and d.status in ('waiting', 'scheduled', 'failed')
 )"
     );
     if keep {
@@ -285,7 +289,7 @@ async fn finish(
     }
     let failure = names.table("failure", '"');
     let sql = trusted(format!(
-        "with gone as (delete from {record} where {over} returning id),
+        "with gone as (delete from {record} r where {over} returning r.id),
     deliveries as (delete from {delivery} where record_id in (select id from gone))
 delete from {failure} where record_id in (select id from gone)"
     ));
