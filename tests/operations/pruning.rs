@@ -43,10 +43,10 @@ select record_id, handler, 1, {old}, 'error', 'f', 'e' from outbox_delivery"));
     }
 
     async fn old_ones_among_young_ones_are_found(db) {
-        // More than a batch of old unfinished ones before it, and a young one too.
-        publish_many(&db, KEY, 1500).await;
-        run!(db, format!("update outbox_record set created_at = {}", in_seconds(&db, -9000)));
+        // Before it a young one, and more than a batch of old ones that are not finished.
         let young = publish(&db, KEY).await;
+        publish_many(&db, KEY, 1500).await;
+        run!(db, format!("update outbox_record set created_at = {} where id > {young}", in_seconds(&db, -9000)));
         let old = publish(&db, KEY).await;
         run!(db, format!("update outbox_record set status = 'completed', completed_at = {} where id = {young}", in_seconds(&db, 0)));
         run!(db, format!("update outbox_record set status = 'completed', created_at = {past}, completed_at = {past} where id = {old}", past = in_seconds(&db, -9000)));

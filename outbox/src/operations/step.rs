@@ -20,6 +20,8 @@ pub(super) enum Step<'a> {
         deliveries: &'a [i64],
         records: &'a [i64],
     },
+    /// The lanes of these deliveries go on if nothing stands before them.
+    Promote(&'a [i64]),
     /// These records, that no handler has begun with.
     DiscardRecords(&'a [i64]),
     /// These records, that are finished.
@@ -32,6 +34,7 @@ impl Step<'_> {
             Self::Replay(_) => "replaying deliveries",
             Self::BringForward(_) => "bringing records forward",
             Self::Discard { .. } => "discarding deliveries",
+            Self::Promote(_) => "waking lanes",
             Self::DiscardRecords(_) => "discarding records",
             Self::Delete(_) => "deleting finished records",
         }
@@ -39,8 +42,19 @@ impl Step<'_> {
 }
 
 impl<Db: Database> Operations<'_, Db> {
-    /// Makes the transaction, and again if it was in the way of another one. How many changed.
+    /// Makes the change. How many rows it was.
     pub(super) async fn apply(&self, step: Step<'_>) -> Result<u64> {
+        let changed = self.persist(step).await?;
+        if let Step::Discard { deliveries, .. } = step {
+            // Once more: two that discard neighbours in one lane at the same time do not see each
+            // other's change before they commit, and neither promotes what comes after both.
+            self.persist(Step::Promote(deliveries)).await?;
+        }
+        Ok(changed)
+    }
+
+    /// Makes the transaction, and again if it was in the way of another one.
+    async fn persist(&self, step: Step<'_>) -> Result<u64> {
         let mut tries = 1;
         loop {
             match self.attempt(step).await {
@@ -66,16 +80,14 @@ impl<Db: Database> Operations<'_, Db> {
                 Db::promote(&mut tx, names, deliveries).await?;
                 changed
             }
+            Step::Promote(deliveries) => {
+                Db::promote(&mut tx, names, deliveries).await?;
+                0
+            }
             Step::DiscardRecords(records) => Db::discard_records(&mut tx, names, records).await?,
             Step::Delete(records) => Db::delete(&mut tx, names, records).await?,
         };
         tx.commit().await?;
-        if let Step::Discard { deliveries, .. } = step {
-            // Once more: two that discard neighbours in one lane at the same time do not see each
-            // other's change before they commit, and neither promotes what comes after both.
-            let mut connection = pool.acquire().await?;
-            Db::promote(&mut connection, names, deliveries).await?;
-        }
         Ok(changed)
     }
 }

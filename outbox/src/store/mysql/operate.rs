@@ -131,12 +131,15 @@ set r.status = 'discarded', r.completed_at = utc_timestamp(6)"
         ids: &[i64],
     ) -> Result<(), sqlx::Error> {
         let delivery = names.table("delivery", '`');
+        // Only those to be changed: to look at another one below would be to lock it, while its
+        // owner may be waiting for ours.
         let heads = format!(
             "select e.id from {IDS} straight_join {delivery} d on d.id = u.id join {delivery} e on e.id = (
     select f.id from {delivery} f
     where f.blocking = true and f.part = d.part and f.`key` = d.`key` and f.handler = d.handler
     order by f.id limit 1
-)"
+)
+where e.status = 'waiting'"
         );
         let heads = found(&mut *connection, heads, ids).await?;
         let sql = format!(
