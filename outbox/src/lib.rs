@@ -13,7 +13,8 @@
 //! 6. **handler**: what it is given ([`FromContext`], [`State`]) and what it answers ([`HandlerError`]).
 //! 7. **retry**: what happens after a failure; [`RetryPolicy`], [`Retry`], [`decide`].
 //!
-//! **config** is the same from a file and the environment.
+//! **config** is the same from a file and the environment; **operations** is what a person on call
+//! looks at and changes.
 
 mod attempt;
 mod clock;

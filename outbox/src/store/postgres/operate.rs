@@ -172,10 +172,11 @@ where id = any($1) and status in ('pending', 'scheduled', 'unhandled')"
         limit: i64,
     ) -> Result<Vec<Prunable>, sqlx::Error> {
         let (record, delivery) = (names.table("record", '"'), names.table("delivery", '"'));
+        // `count`: with `not exists` the planner may read all deliveries, for each batch.
         let sql = trusted(format!(
             "select r.id,
-    r.status in ('completed', 'discarded') and r.completed_at <= now.past and not exists (
-        select 1 from {delivery} d where d.record_id = r.id and d.status in ('waiting', 'scheduled', 'failed')
+    r.status in ('completed', 'discarded') and r.completed_at <= now.past and 0 = (
+        select count(*) from {delivery} d where d.record_id = r.id and d.status in ('waiting', 'scheduled', 'failed')
     ),
     r.created_at > now.past
 from {record} r cross join (select clock_timestamp() - $2 * interval '1 microsecond' as past) now
