@@ -14,6 +14,8 @@ mod report;
 mod settle;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+#[cfg(test)]
+mod tests;
 
 use std::{collections::BTreeMap, time::Duration};
 

@@ -29,6 +29,7 @@ impl Batch {
     }
 
     /// Nothing but finished records: one statement, no transaction.
+    #[cfg(any(feature = "postgres", feature = "sqlite"))]
     pub(crate) fn only_done(&self) -> bool {
         self.unhandled.is_empty() && self.split.is_empty() && self.changed.is_empty()
     }
@@ -45,7 +46,7 @@ impl Batch {
 
 /// A delivery as it is to be. Written as JSON, one array for all.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct DeliveryRow {
+pub(crate) struct DeliveryRow {
     pub(crate) record_id: i64,
     pub(crate) part: u16,
     pub(crate) key: String,
@@ -69,7 +70,7 @@ pub struct DeliveryRow {
 
 /// One failed attempt, for the history.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct FailureRow {
+pub(crate) struct FailureRow {
     pub(crate) record_id: i64,
     pub(crate) part: u16,
     pub(crate) handler: &'static str,

@@ -1,24 +1,15 @@
 //! Reading from MySQL.
 
-use std::collections::BTreeMap;
+use sqlx::{MySql, MySqlConnection};
 
-use jiff::Timestamp;
-use sqlx::{MySql, MySqlConnection, Row as _, mysql::MySqlRow};
-
-use super::places;
-use crate::{
-    Attempt, Record,
-    store::{
-        FetchSql, Fetched, FetchedDelivery, LaneName, Names, Page, Writers, settle::json, trusted,
-    },
+use super::{
+    places,
+    rows::{DELIVERY, RECORD, fetched, fetched_delivery, lane_name},
+};
+use crate::store::{
+    FetchSql, Fetched, FetchedDelivery, LaneName, Names, Page, Writers, settle::json, trusted,
 };
 
-/// What a record is read from; `r` is its table.
-const RECORD: &str = "r.part, r.id, r.event_id, r.event, r.version, r.`key`, r.payload, r.headers,
-    timestampdiff(microsecond, '1970-01-01', r.created_at), r.max_retries";
-/// What a delivery is read from, after [`RECORD`]; `d` is its table.
-const DELIVERY: &str = "d.handler, d.status = 'waiting', d.blocking, d.attempt, d.failure_count,
-    timestampdiff(microsecond, '1970-01-01', d.first_failed_at)";
 /// Lanes that were given as JSON.
 const LANES: &str = "json_table(?, '$[*]' columns (
     place for ordinality,
@@ -28,7 +19,7 @@ const LANES: &str = "json_table(?, '$[*]' columns (
 )) l";
 
 /// The same statement for each of many partitions. There is no `lateral` in MariaDB, and a scan of
-/// all partitions at once cannot end after so many rows of each.
+/// all partitions at once cannot stop after so many rows of each.
 fn for_each(count: usize, branch: &str) -> String {
     match count {
         1 => branch.to_owned(),
@@ -44,26 +35,23 @@ impl FetchSql for MySql {
         per_page: i64,
         limit: i64,
     ) -> Result<Vec<Fetched>, sqlx::Error> {
-        if pages.is_empty() {
-            return Ok(Vec::new());
+        let mut found = Vec::new();
+        let mut left = pages;
+        // The server reads every branch of a statement to its end, whatever its limit is. So as
+        // many pages as would fill it, and if they do not, twice as many.
+        let enough = limit.saturating_add(per_page - 1) / per_page.max(1);
+        let mut count = usize::try_from(enough).unwrap_or(usize::MAX).max(4);
+        while !left.is_empty() {
+            let room = limit.saturating_sub_unsigned(found.len() as u64);
+            if room <= 0 {
+                break;
+            }
+            let (now, later) = left.split_at(count.min(left.len()));
+            found.append(&mut some_pending(connection, names, now, per_page, room).await?);
+            left = later;
+            count = count.saturating_mul(2);
         }
-        let record = names.table("record", '`');
-        let branch = format!(
-            "select {RECORD} from {record} r
-where r.status = 'pending' and r.part = ? and r.id > ? and r.id <= ? order by r.id limit ?"
-        );
-        let branches = for_each(pages.len(), &branch);
-        let sql = trusted(format!("select * from ({branches}) r limit ?"));
-        let mut query = sqlx::query(sql);
-        for page in pages {
-            query = query
-                .bind(page.part.cast_signed())
-                .bind(page.after)
-                .bind(page.until)
-                .bind(per_page);
-        }
-        let rows = query.bind(limit).fetch_all(connection).await?;
-        rows.iter().map(fetched).collect()
+        Ok(found)
     }
 
     async fn due_records(
@@ -225,9 +213,13 @@ where (select 1 from {delivery} d where d.blocking = 1 and d.part = p.part limit
         handlers: &[&str],
         limit: i64,
     ) -> Result<Vec<LaneName>, sqlx::Error> {
-        let delivery = names.table("delivery", '`');
+        let (delivery, waiting) = (
+            names.table("delivery", '`'),
+            names.plain("delivery_waiting"),
+        );
+        // Forced: otherwise the whole table may be read in the order of its ids.
         let sql = trusted(format!(
-            "select d.part, d.`key`, d.handler from {delivery} d
+            "select d.part, d.`key`, d.handler from {delivery} d force index (`{waiting}`)
 where d.status = 'waiting' and d.blocking = 1 and d.part in ({}) and d.handler in ({}) and not exists (
     select 1 from {delivery} e
     where e.blocking = 1 and e.part = d.part and e.`key` = d.`key` and e.handler = d.handler and e.id < d.id
@@ -279,6 +271,38 @@ order by d.id limit ?",
     }
 }
 
+async fn some_pending(
+    connection: &mut MySqlConnection,
+    names: &Names,
+    pages: &[Page],
+    per_page: i64,
+    limit: i64,
+) -> Result<Vec<Fetched>, sqlx::Error> {
+    let record = names.table("record", '`');
+    let branch = format!(
+        "select {RECORD} from {record} r
+where r.status = 'pending' and r.part = ? and r.id > ? and r.id <= ? order by r.id limit ?"
+    );
+    // Not as a table in `from`: that would be written to the disk first.
+    let mut sql = for_each(pages.len(), &branch);
+    if pages.len() > 1 {
+        sql.push_str("\nlimit ?");
+    }
+    let mut query = sqlx::query(trusted(sql));
+    for page in pages {
+        query = query
+            .bind(page.part.cast_signed())
+            .bind(page.after)
+            .bind(page.until)
+            .bind(per_page.min(limit));
+    }
+    if pages.len() > 1 {
+        query = query.bind(limit);
+    }
+    let rows = query.fetch_all(connection).await?;
+    rows.iter().map(fetched).collect()
+}
+
 async fn some_lanes(
     connection: &mut MySqlConnection,
     names: &Names,
@@ -320,58 +344,4 @@ fn followed(names: &Names) -> String {
     where f.blocking = 1 and f.part = d.part and f.`key` = d.`key` and f.handler = d.handler and f.id > d.id
 )"
     )
-}
-
-fn lane_name(row: &MySqlRow) -> Result<LaneName, sqlx::Error> {
-    Ok(LaneName {
-        part: row.try_get::<i16, _>(0)?.cast_unsigned(),
-        key: text(row.try_get(1)?)?,
-        handler: row.try_get(2)?,
-    })
-}
-
-fn fetched(row: &MySqlRow) -> Result<Fetched, sqlx::Error> {
-    let headers: Option<&str> = row.try_get(7)?;
-    let record = Record {
-        id: row.try_get(1)?,
-        event_id: row.try_get(2)?,
-        event: row.try_get(3)?,
-        version: u32::try_from(row.try_get::<i64, _>(4)?).unwrap_or(u32::MAX),
-        key: text(row.try_get(5)?)?,
-        payload: row.try_get(6)?,
-        headers: headers.map_or_else(BTreeMap::new, super::super::headers),
-        created_at: moment(row.try_get(8)?),
-        max_retries: row
-            .try_get::<Option<i64>, _>(9)?
-            .map(|n| u32::try_from(n).unwrap_or(u32::MAX)),
-    };
-    Ok(Fetched {
-        part: row.try_get::<i16, _>(0)?.cast_unsigned(),
-        record,
-    })
-}
-
-fn fetched_delivery(row: &MySqlRow) -> Result<FetchedDelivery, sqlx::Error> {
-    Ok(FetchedDelivery {
-        handler: row.try_get(10)?,
-        waiting: row.try_get(11)?,
-        blocking: row.try_get(12)?,
-        followed: row.try_get(16)?,
-        attempt: Attempt {
-            number: u32::try_from(row.try_get::<i64, _>(13)?).unwrap_or(u32::MAX),
-            failure_count: u32::try_from(row.try_get::<i64, _>(14)?).unwrap_or(u32::MAX),
-            first_failed_at: row.try_get::<Option<i64>, _>(15)?.map(moment),
-        },
-        fetched: fetched(row)?,
-    })
-}
-
-/// What was put there by hand may be beyond what a timestamp can be.
-fn moment(micros: i64) -> Timestamp {
-    Timestamp::from_microsecond(micros).unwrap_or(Timestamp::MAX)
-}
-
-/// Keys are stored as bytes.
-fn text(bytes: Vec<u8>) -> Result<String, sqlx::Error> {
-    String::from_utf8(bytes).map_err(|error| sqlx::Error::Decode(error.into()))
 }

@@ -5,6 +5,7 @@ mod lease;
 mod operate;
 mod publish;
 mod report;
+mod rows;
 mod schema;
 mod settle;
 

@@ -18,11 +18,11 @@ impl SchemaSql for MySql {
             index("record_dedup"),
         );
         let delivery = names.table("delivery", '`');
-        let (lane, waiting, due, failed) = (
+        // Those that failed are found by the index of those that wait.
+        let (lane, waiting, due) = (
             index("delivery_lane"),
             index("delivery_waiting"),
             index("delivery_due"),
-            index("delivery_failed"),
         );
         let (failure, lease, pause) = (
             names.table("failure", '`'),
@@ -77,9 +77,8 @@ impl SchemaSql for MySql {
     fingerprint varchar(255),
     unique (record_id, handler),
     index {lane} (blocking, part, `key`, handler, id),
-    index {waiting} (status, part, handler, id),
-    index {due} (status, part, due_at),
-    index {failed} (status, id)
+    index {waiting} (status, id),
+    index {due} (status, part, due_at)
 ) engine = innodb character set utf8mb4 collate utf8mb4_bin"
                 ),
                 format!(

@@ -21,7 +21,7 @@ use crate::store::{
 const IDS: &str = "json_table(?, '$[*]' columns (id bigint path '$')) u";
 
 /// The partitions that are still ours. They stay so until the transaction ends: whoever wants to
-/// take one waits for that.
+/// take one finds it locked.
 async fn ours(
     connection: &mut MySqlConnection,
     names: &Names,
@@ -336,10 +336,11 @@ async fn finish(
         .bind(json(ids)?)
         .fetch_all(&mut *connection)
         .await?;
-    // A locking read: of what is there now, not of when this transaction began.
+    // The first plain read of this transaction: after the lock, so it sees what the others that
+    // had it wrote. A locking one would wait for those that wait for our lock.
     let open = trusted(format!(
         "select d.record_id from {IDS} straight_join {delivery} d on d.record_id = u.id
-where d.status in ('waiting', 'scheduled', 'failed') lock in share mode"
+where d.status in ('waiting', 'scheduled', 'failed')"
     ));
     let open: Vec<i64> = sqlx::query_scalar(open)
         .bind(json(&split)?)

@@ -1,0 +1,236 @@
+//! A database for one test, empty and its own.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use sqlx::{AssertSqlSafe, Pool};
+use uuid::Uuid;
+
+use crate::{
+    Record,
+    store::{
+        Batch, Driver, Due, Fence, Fetched, FetchedDelivery, Inserts, LaneName, Names, NewRecord,
+    },
+};
+
+/// One test's database.
+pub(super) struct Store<Db: Driver> {
+    pub(super) pool: Pool<Db>,
+    pub(super) names: Names,
+    pub(super) inserts: Inserts,
+}
+
+/// Statements that only tests make. The same text must be valid on every database.
+pub(super) trait Look: Driver {
+    /// The first column of each row.
+    async fn texts(pool: &Pool<Self>, sql: &str) -> Vec<String>;
+    async fn numbers(pool: &Pool<Self>, sql: &str) -> Vec<i64>;
+    async fn run(pool: &Pool<Self>, sql: &str);
+}
+
+macro_rules! look {
+    ($($feature:literal $database:ty,)*) => {$(
+        #[cfg(feature = $feature)]
+        impl Look for $database {
+            async fn texts(pool: &Pool<Self>, sql: &str) -> Vec<String> {
+                sqlx::query_scalar(AssertSqlSafe(sql)).fetch_all(pool).await.unwrap()
+            }
+
+            async fn numbers(pool: &Pool<Self>, sql: &str) -> Vec<i64> {
+                sqlx::query_scalar(AssertSqlSafe(sql)).fetch_all(pool).await.unwrap()
+            }
+
+            async fn run(pool: &Pool<Self>, sql: &str) {
+                sqlx::query(AssertSqlSafe(sql)).execute(pool).await.unwrap();
+            }
+        }
+    )*};
+}
+look! {
+    "sqlite" sqlx::Sqlite,
+    "postgres" sqlx::Postgres,
+    "mysql" sqlx::MySql,
+}
+
+/// A record to publish.
+pub(super) fn record(key: &str, part: u16) -> NewRecord {
+    NewRecord {
+        record: Record {
+            id: 0,
+            event_id: Uuid::now_v7(),
+            event: "order.created".to_owned(),
+            version: 3,
+            key: key.to_owned(),
+            payload: "{\"name\":\"Zoë \\\"Z\\\" 🦀\"}".to_owned(),
+            headers: BTreeMap::from([("trace".to_owned(), "ä".to_owned())]),
+            created_at: Timestamp::UNIX_EPOCH,
+            max_retries: Some(7),
+        },
+        partition: part,
+        due: Due::Now,
+        dedup_key: None,
+    }
+}
+
+pub(super) fn lane(part: u16, key: &str, handler: &str) -> LaneName {
+    LaneName {
+        part,
+        key: key.to_owned(),
+        handler: handler.to_owned(),
+    }
+}
+
+/// The ids of what was read, in its order.
+pub(super) fn ids(fetched: &[Fetched]) -> Vec<i64> {
+    fetched.iter().map(|fetched| fetched.record.id).collect()
+}
+
+/// The record and handler of each delivery that was read, in its order.
+pub(super) fn names(fetched: &[FetchedDelivery]) -> Vec<(i64, &str)> {
+    fetched
+        .iter()
+        .map(|delivery| (delivery.fetched.record.id, &*delivery.handler))
+        .collect()
+}
+
+impl<Db: Look> Store<Db> {
+    async fn new(pool: Pool<Db>) -> Self {
+        let names = Names::new(None, "outbox_".to_owned()).unwrap();
+        Db::migrate(&pool, &names).await.unwrap();
+        let inserts = Db::inserts(&names);
+        Self {
+            pool,
+            names,
+            inserts,
+        }
+    }
+
+    /// Records of these keys and partitions; their ids.
+    pub(super) async fn publish(&self, records: &[(&str, u16)]) -> Vec<i64> {
+        let new: Vec<NewRecord> = records
+            .iter()
+            .map(|(key, part)| record(key, *part))
+            .collect();
+        let mut connection = self.pool.acquire().await.unwrap();
+        Db::insert_all(&mut connection, &self.inserts, &new)
+            .await
+            .unwrap();
+        drop(connection);
+        let mut ids = self
+            .numbers("select id from outbox_record order by id")
+            .await;
+        ids.split_off(ids.len() - records.len())
+    }
+
+    /// One record that is due so many seconds from now.
+    pub(super) async fn publish_in(&self, seconds: u64, part: u16) -> i64 {
+        let mut new = record("later", part);
+        new.due = Due::In(std::time::Duration::from_secs(seconds));
+        let mut connection = self.pool.acquire().await.unwrap();
+        let id = Db::insert(&mut connection, &self.inserts, &new).await;
+        id.unwrap().unwrap()
+    }
+
+    /// All leases, as one owner's.
+    pub(super) async fn own(&self) -> Fence {
+        self.own_as(Uuid::now_v7(), 60).await
+    }
+
+    /// What this owner gets, for so many seconds; in order.
+    pub(super) async fn own_as(&self, owner: Uuid, seconds: i64) -> Fence {
+        let mut connection = self.pool.acquire().await.unwrap();
+        let claimed = Db::claim(&mut connection, &self.names, owner, 64, seconds * 1_000_000);
+        let mut leases = claimed.await.unwrap();
+        leases.sort_by_key(|lease| lease.part);
+        Fence { owner, leases }
+    }
+
+    pub(super) async fn settle(&self, fence: &Fence, batch: &Batch, keep: bool) {
+        let mut connection = self.pool.acquire().await.unwrap();
+        Db::settle(&mut connection, &self.names, fence, batch, keep)
+            .await
+            .unwrap();
+    }
+
+    pub(super) async fn texts(&self, sql: &str) -> Vec<String> {
+        Db::texts(&self.pool, sql).await
+    }
+
+    pub(super) async fn numbers(&self, sql: &str) -> Vec<i64> {
+        Db::numbers(&self.pool, sql).await
+    }
+
+    pub(super) async fn run(&self, sql: &str) {
+        Db::run(&self.pool, sql).await;
+    }
+
+    /// What became of the records, in their order.
+    pub(super) async fn statuses(&self) -> Vec<String> {
+        self.texts("select status from outbox_record order by id")
+            .await
+    }
+
+    /// The deliveries as text, in the order of their lanes.
+    pub(super) async fn deliveries(&self) -> Vec<String> {
+        self.texts(
+            "select concat(record_id, ' ', handler, ' ', status, ' ', attempt, '/', failure_count, ' ',
+    case when blocking then 'blocking' else 'free' end, ' ', coalesce(error, '-'))
+from outbox_delivery order by id",
+        )
+        .await
+    }
+}
+
+#[cfg(feature = "sqlite")]
+pub(super) async fn sqlite() -> Store<sqlx::Sqlite> {
+    // One connection that stays: the database is gone with it.
+    let pool = sqlx::sqlite::SqlitePoolOptions::new()
+        .max_connections(1)
+        .idle_timeout(None)
+        .max_lifetime(None)
+        .connect("sqlite::memory:")
+        .await
+        .unwrap();
+    Store::new(pool).await
+}
+
+#[cfg(feature = "postgres")]
+pub(super) async fn postgres() -> Store<sqlx::Postgres> {
+    let options: sqlx::postgres::PgConnectOptions =
+        url("OUTBOX_TEST_POSTGRES_URL").parse().unwrap();
+    let (name, create) = unique();
+    let server = sqlx::PgPool::connect_with(options.clone()).await.unwrap();
+    sqlx::query(create).execute(&server).await.unwrap();
+    server.close().await;
+    let pool = sqlx::PgPool::connect_with(options.database(&name));
+    Store::new(pool.await.unwrap()).await
+}
+
+#[cfg(feature = "mysql")]
+pub(super) async fn mysql() -> Store<sqlx::MySql> {
+    let options: sqlx::mysql::MySqlConnectOptions = url("OUTBOX_TEST_MYSQL_URL").parse().unwrap();
+    let (name, create) = unique();
+    let server = sqlx::MySqlPool::connect_with(options.clone())
+        .await
+        .unwrap();
+    sqlx::query(create).execute(&server).await.unwrap();
+    server.close().await;
+    let pool = sqlx::MySqlPool::connect_with(options.database(&name));
+    Store::new(pool.await.unwrap()).await
+}
+
+/// A name that nothing else has, and what makes a database of it.
+#[cfg(any(feature = "postgres", feature = "mysql"))]
+fn unique() -> (String, AssertSqlSafe<String>) {
+    let name = format!("t{}", Uuid::now_v7().simple());
+    let create = AssertSqlSafe(format!("create database {name}"));
+    (name, create)
+}
+
+/// A server that is not there is a failure, never a skipped test.
+#[cfg(any(feature = "postgres", feature = "mysql"))]
+fn url(variable: &str) -> String {
+    std::env::var(variable).unwrap_or_else(|_| {
+        panic!("{variable} is not set: run `scripts/test`, or put `scripts/with-databases` in front of the command")
+    })
+}

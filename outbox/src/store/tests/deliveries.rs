@@ -1,0 +1,124 @@
+//! Lanes in which something blocks.
+
+use super::{
+    completed,
+    database::{lane, names},
+    on_each_database, scheduled, waiting,
+};
+use crate::store::{Batch, DeliveryRow, FetchSql as _, LaneName};
+
+/// Lane (3, a, mail) with four deliveries, (3, a, bill) with one that blocks nothing, and
+/// (4, b, mail) whose first is waiting.
+fn parked(i: &[i64]) -> Batch {
+    let free = DeliveryRow {
+        blocking: false,
+        ..scheduled(i[0], "bill")
+    };
+    let other = |row: DeliveryRow| DeliveryRow {
+        part: 4,
+        key: "b".to_owned(),
+        ..row
+    };
+    Batch {
+        split: i.to_vec(),
+        split_rows: vec![
+            scheduled(i[0], "mail"),
+            free,
+            waiting(i[1], "mail"),
+            other(waiting(i[4], "mail")),
+            waiting(i[2], "mail"),
+            other(waiting(i[5], "mail")),
+            waiting(i[3], "mail"),
+        ],
+        ..Batch::default()
+    }
+}
+
+const RECORDS: [(&str, u16); 6] = [("a", 3), ("a", 3), ("a", 3), ("a", 3), ("b", 4), ("b", 4)];
+
+on_each_database! {
+    async fn blocked_lanes_are_told_from_others(db) {
+        let i = db.publish(&RECORDS).await;
+        db.settle(&db.own().await, &parked(&i), false).await;
+        let mut connection = db.pool.acquire().await.unwrap();
+        let asked = [
+            lane(3, "a", "mail"), lane(3, "a", "bill"), lane(4, "b", "mail"), lane(4, "a", "mail"), lane(3, "A", "mail"),
+            lane(3, "a", "Mail"), lane(3, "a ", "mail"), lane(3, "ä", "mail"),
+        ];
+        let mut blocked = Db::blocked(&mut connection, &db.names, &asked).await.unwrap();
+        blocked.sort_by_key(|lane| lane.part);
+        assert_eq!(blocked, [lane(3, "a", "mail"), lane(4, "b", "mail")]);
+        assert!(Db::blocked(&mut connection, &db.names, &[]).await.unwrap().is_empty());
+        let mut parts = Db::blocked_parts(&mut connection, &db.names, &[1, 3, 4]).await.unwrap();
+        parts.sort_unstable();
+        assert_eq!(parts, [3, 4]);
+        assert!(Db::blocked_parts(&mut connection, &db.names, &[5]).await.unwrap().is_empty());
+        assert!(Db::blocked_parts(&mut connection, &db.names, &[]).await.unwrap().is_empty());
+    }
+
+    async fn a_partition_with_free_deliveries_only_is_not_blocked(db) {
+        let i = db.publish(&[("a", 3)]).await;
+        let free = DeliveryRow { blocking: false, ..scheduled(i[0], "mail") };
+        db.settle(&db.own().await, &Batch { split: i, split_rows: vec![free], ..Batch::default() }, false).await;
+        let mut connection = db.pool.acquire().await.unwrap();
+        assert!(Db::blocked_parts(&mut connection, &db.names, &[3]).await.unwrap().is_empty());
+        assert!(Db::blocked(&mut connection, &db.names, &[lane(3, "a", "mail")]).await.unwrap().is_empty());
+    }
+
+    async fn lanes_are_read_from_their_beginning(db) {
+        let i = db.publish(&RECORDS).await;
+        db.settle(&db.own().await, &parked(&i), false).await;
+        let mut connection = db.pool.acquire().await.unwrap();
+        let both = [lane(4, "b", "mail"), lane(3, "a", "mail"), lane(3, "a", "bill")];
+        let found = Db::lanes(&mut connection, &db.names, &both, 3).await.unwrap();
+        assert_eq!(names(&found), [(i[4], "mail"), (i[5], "mail"), (i[0], "mail"), (i[1], "mail"), (i[2], "mail")]);
+        let followed: Vec<bool> = found.iter().map(|delivery| delivery.followed).collect();
+        // The last of the second lane has one behind it that was not asked for.
+        assert_eq!(followed, [true, false, true, true, true]);
+        let waiting: Vec<bool> = found.iter().map(|delivery| delivery.waiting).collect();
+        assert_eq!(waiting, [true, true, false, true, true]);
+        assert!(found.iter().all(|delivery| delivery.blocking));
+        assert_eq!(found[0].fetched.record.key, "b");
+        assert_eq!((found[0].attempt.number, found[0].attempt.first_failed_at), (1, None));
+
+        let all = Db::lanes(&mut connection, &db.names, &both[1..], 4).await.unwrap();
+        assert_eq!(names(&all).len(), 4);
+        assert!(!all[3].followed);
+        assert!(Db::lanes(&mut connection, &db.names, &[], 4).await.unwrap().is_empty());
+        // As many as one statement never has.
+        let many: Vec<LaneName> = (0..150).map(|n| lane(3, &format!("no {n}"), "mail")).chain(both).collect();
+        assert_eq!(Db::lanes(&mut connection, &db.names, &many, 3).await.unwrap(), found);
+    }
+
+    async fn a_lane_is_runnable_when_its_first_delivery_waits(db) {
+        let i = db.publish(&RECORDS).await;
+        let (fence, batch) = (db.own().await, parked(&i));
+        db.settle(&fence, &batch, false).await;
+        let mut connection = db.pool.acquire().await.unwrap();
+        let first = Db::runnable(&mut connection, &db.names, &[3, 4], &["mail", "bill"], 9).await.unwrap();
+        // In (3, a, mail) a scheduled one stands before those that wait.
+        assert_eq!(first, [lane(4, "b", "mail")]);
+        for (parts, handlers) in [(&[3][..], &["mail"][..]), (&[3, 4], &["bill"]), (&[3, 4], &[]), (&[], &["mail"])] {
+            let none = Db::runnable(&mut connection, &db.names, parts, handlers, 9).await.unwrap();
+            assert!(none.is_empty(), "{parts:?} {handlers:?}");
+        }
+        drop(connection);
+
+        let over = Batch { changed: vec![completed(&batch.split_rows[0])], ..Batch::default() };
+        db.settle(&fence, &over, false).await;
+        let mut connection = db.pool.acquire().await.unwrap();
+        let both = Db::runnable(&mut connection, &db.names, &[3, 4], &["mail"], 9).await.unwrap();
+        // Each lane once, in the order in which they began to wait.
+        assert_eq!(both, [lane(3, "a", "mail"), lane(4, "b", "mail")]);
+        let one = Db::runnable(&mut connection, &db.names, &[3, 4], &["mail"], 1).await.unwrap();
+        assert_eq!(one, [lane(3, "a", "mail")]);
+        drop(connection);
+
+        // One that failed for good and still blocks stands before them too.
+        let blocks = DeliveryRow { status: "failed", blocking: true, ..completed(&batch.split_rows[2]) };
+        db.settle(&fence, &Batch { changed: vec![blocks], ..Batch::default() }, false).await;
+        let mut connection = db.pool.acquire().await.unwrap();
+        let one = Db::runnable(&mut connection, &db.names, &[3, 4], &["mail"], 9).await.unwrap();
+        assert_eq!(one, [lane(4, "b", "mail")]);
+    }
+}

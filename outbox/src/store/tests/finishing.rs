@@ -1,0 +1,118 @@
+//! How split records end, and what is remembered of their failures.
+
+use super::{completed, failure, older, on_each_database, scheduled, waiting};
+use crate::store::{Batch, DeliveryRow, SettleSql as _};
+
+on_each_database! {
+    async fn a_split_record_ends_with_its_last_delivery(db) {
+        let i = db.publish(&[("a", 3), ("a", 3)]).await;
+        let fence = db.own().await;
+        let rows = [scheduled(i[0], "mail"), waiting(i[0], "bill"), scheduled(i[1], "mail")];
+        for keep in [true, false] {
+            db.run("update outbox_record set status = 'pending'").await;
+            db.run("delete from outbox_delivery").await;
+            let batch = Batch { split: i.clone(), split_rows: rows.to_vec(), failures: vec![failure(i[0], 1), failure(i[1], 1)], ..Batch::default() };
+            db.settle(&fence, &batch, keep).await;
+            db.settle(&fence, &Batch { changed: vec![completed(&rows[0])], ..Batch::default() }, keep).await;
+            assert_eq!(db.statuses().await, ["split", "split"]);
+            assert_eq!(db.texts("select status from outbox_delivery order by id").await, ["completed", "waiting", "scheduled"]);
+            db.settle(&fence, &Batch { changed: vec![completed(&rows[1])], ..Batch::default() }, keep).await;
+            if keep {
+                assert_eq!(db.statuses().await, ["completed", "split"]);
+                let dated = db.numbers("select record_id from outbox_delivery where finished_at is not null").await;
+                assert_eq!(dated, [i[0], i[0]]);
+                let dated = db.numbers("select id from outbox_record where completed_at is not null").await;
+                assert_eq!(dated, [i[0]]);
+                assert_eq!(db.numbers("select record_id from outbox_failure order by 1").await, i);
+            } else {
+                for column in ["id from outbox_record", "record_id from outbox_delivery", "record_id from outbox_failure"] {
+                    assert_eq!(db.numbers(&format!("select {column}")).await, [i[1]], "{column}");
+                }
+            }
+        }
+    }
+
+    async fn two_deliveries_that_end_together_end_their_record(db) {
+        let i = db.publish(&[("a", 3)]).await;
+        let fence = db.own().await;
+        let rows = vec![scheduled(i[0], "mail"), scheduled(i[0], "bill")];
+        let changed = rows.iter().map(completed).collect();
+        db.settle(&fence, &Batch { split: i, split_rows: rows, ..Batch::default() }, false).await;
+        db.settle(&fence, &Batch { changed, ..Batch::default() }, false).await;
+        assert!(db.statuses().await.is_empty());
+        assert!(db.deliveries().await.is_empty());
+    }
+
+    async fn two_batches_that_end_a_record_at_the_same_time_end_it(db) {
+        let fence = db.own().await;
+        for _ in 0..20 {
+            let i = db.publish(&[("a", 3), ("b", 3)]).await;
+            let of = |handler| [scheduled(i[0], handler), scheduled(i[1], handler)];
+            let split_rows = [of("mail"), of("bill")].concat();
+            db.settle(&fence, &Batch { split: i.clone(), split_rows, ..Batch::default() }, false).await;
+            let ends = |handler| Batch { changed: of(handler).iter().map(completed).collect(), ..Batch::default() };
+            let (mail, bill) = (ends("mail"), ends("bill"));
+            tokio::join!(db.settle(&fence, &mail, false), db.settle(&fence, &bill, false));
+            assert!(db.statuses().await.is_empty());
+        }
+    }
+
+    async fn a_delivery_that_failed_for_good_keeps_its_record(db) {
+        let i = db.publish(&[("a", 3)]).await;
+        let fence = db.own().await;
+        let rows = vec![scheduled(i[0], "mail"), scheduled(i[0], "bill")];
+        let failed = DeliveryRow { status: "failed", ..completed(&rows[0]) };
+        let ended = completed(&rows[1]);
+        db.settle(&fence, &Batch { split: i, split_rows: rows, ..Batch::default() }, false).await;
+        db.settle(&fence, &Batch { changed: vec![failed], ..Batch::default() }, false).await;
+        db.settle(&fence, &Batch { changed: vec![ended], ..Batch::default() }, false).await;
+        assert_eq!(db.statuses().await, ["split"]);
+        assert_eq!(db.texts("select status from outbox_delivery order by id").await, ["failed", "completed"]);
+    }
+
+    async fn the_last_fifty_failures_are_remembered(db) {
+        let i = db.publish(&[("a", 3), ("b", 3)]).await;
+        let fence = db.own().await;
+        let mut row = scheduled(i[0], "mail");
+        let split = Batch { split: i.clone(), split_rows: vec![row.clone(), scheduled(i[1], "mail")], failures: vec![failure(i[1], 1)], ..Batch::default() };
+        db.settle(&fence, &split, false).await;
+        for attempt in 1..=53 {
+            row = DeliveryRow { attempt: attempt + 1, was: row.attempt, ..row };
+            let batch = Batch { changed: vec![row.clone()], failures: vec![failure(i[0], attempt)], ..Batch::default() };
+            db.settle(&fence, &batch, false).await;
+        }
+        let attempts = db.numbers(&format!("select attempt from outbox_failure where record_id = {} order by attempt", i[0])).await;
+        assert_eq!(attempts, (4..=53).collect::<Vec<i64>>());
+        // Those of another record are not of it.
+        assert_eq!(db.numbers(&format!("select attempt from outbox_failure where record_id = {}", i[1])).await, [1]);
+        assert_eq!(db.texts("select error from outbox_failure where attempt = 53").await, ["attempt 53"]);
+    }
+
+    async fn a_failure_of_what_is_no_more_is_not_remembered(db) {
+        let i = db.publish(&[("a", 3)]).await;
+        let fence = db.own().await;
+        let row = scheduled(i[0], "mail");
+        db.settle(&fence, &Batch { split: i.clone(), split_rows: vec![row.clone()], ..Batch::default() }, false).await;
+        db.settle(&fence, &Batch { changed: vec![completed(&row)], ..Batch::default() }, false).await;
+        db.settle(&fence, &Batch { changed: vec![row], failures: vec![failure(i[0], 2)], ..Batch::default() }, false).await;
+        assert!(db.numbers("select attempt from outbox_failure").await.is_empty());
+    }
+
+    async fn the_deliveries_of_a_renamed_handler_go_with_it(db) {
+        let i = db.publish(&[("a", 3), ("a", 3), ("a", 3)]).await;
+        let mut fence = db.own().await;
+        let elsewhere = DeliveryRow { part: 4, ..scheduled(i[2], "mail") };
+        let rows = vec![scheduled(i[0], "mail"), scheduled(i[1], "mail"), scheduled(i[1], "post"), elsewhere];
+        db.settle(&fence, &Batch { split: i.clone(), split_rows: rows, ..Batch::default() }, false).await;
+        fence.leases.retain(|lease| lease.part == 3);
+        let mut connection = db.pool.acquire().await.unwrap();
+        Db::rename(&mut connection, &db.names, &older(&fence), "mail", "post").await.unwrap();
+        drop(connection);
+        assert_eq!(db.texts("select handler from outbox_delivery order by id").await, ["mail", "mail", "post", "mail"]);
+        let mut connection = db.pool.acquire().await.unwrap();
+        Db::rename(&mut connection, &db.names, &fence, "mail", "post").await.unwrap();
+        drop(connection);
+        // Where the new one is there already, the old one stays; and so does another's partition.
+        assert_eq!(db.texts("select handler from outbox_delivery order by id").await, ["post", "mail", "post", "mail"]);
+    }
+}

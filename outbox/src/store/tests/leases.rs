@@ -1,0 +1,96 @@
+//! Who owns a partition.
+
+use uuid::Uuid;
+
+use super::{foreign, older, on_each_database};
+use crate::store::{Lease, LeaseSql as _};
+
+fn epochs(leases: &[Lease]) -> Vec<i64> {
+    leases.iter().map(|lease| lease.epoch).collect()
+}
+
+on_each_database! {
+    async fn the_first_owner_gets_every_partition(db) {
+        let fence = db.own().await;
+        let parts: Vec<u16> = fence.leases.iter().map(|lease| lease.part).collect();
+        assert_eq!(parts, (0..64).collect::<Vec<u16>>());
+        assert_eq!(epochs(&fence.leases), [1; 64]);
+    }
+
+    async fn what_is_owned_is_not_given_to_another(db) {
+        let first = db.own().await;
+        assert!(db.own().await.leases.is_empty());
+        assert_eq!(db.own_as(first.owner, 60).await.leases, first.leases);
+    }
+
+    async fn a_renewal_keeps_the_epoch_and_moves_the_end(db) {
+        let first = db.own_as(Uuid::now_v7(), 0).await;
+        // Expired already, but nobody else has taken it.
+        assert_eq!(db.own_as(first.owner, 60).await.leases, first.leases);
+        assert!(db.own().await.leases.is_empty());
+    }
+
+    async fn an_expired_lease_changes_hands_with_a_new_epoch(db) {
+        let first = db.own_as(Uuid::now_v7(), 0).await;
+        let second = db.own().await;
+        assert_eq!(epochs(&second.leases), [2; 64]);
+        assert!(db.own_as(first.owner, 60).await.leases.is_empty());
+    }
+
+    async fn a_released_lease_changes_hands_at_once(db) {
+        let mut first = db.own().await;
+        first.leases.truncate(10);
+        let mut connection = db.pool.acquire().await.unwrap();
+        Db::release(&mut connection, &db.names, &first).await.unwrap();
+        drop(connection);
+        let second = db.own().await;
+        assert_eq!(second.leases.len(), 10);
+        assert_eq!(epochs(&second.leases), [2; 10]);
+        assert_eq!(db.own_as(first.owner, 60).await.leases.len(), 54);
+    }
+
+    async fn of_many_that_claim_at_once_each_partition_has_one(db) {
+        for seconds in [0, 0, 60] {
+            let claims = (0..8).map(|_| db.own_as(Uuid::now_v7(), seconds));
+            futures_util::future::join_all(claims).await;
+        }
+        let (owners, epochs) = (
+            db.numbers("select count(owner) from outbox_lease").await,
+            db.numbers("select epoch from outbox_lease").await,
+        );
+        assert_eq!(owners, [64]);
+        // Each change of hands was counted, however many there were.
+        assert!(epochs.iter().all(|epoch| (3..=24).contains(epoch)), "{epochs:?}");
+        assert!(db.own().await.leases.is_empty());
+    }
+
+    async fn a_release_that_comes_too_late_changes_nothing(db) {
+        let first = db.own_as(Uuid::now_v7(), 0).await;
+        let second = db.own().await;
+        for stale in [&first, &older(&second), &foreign(&second)] {
+            let mut connection = db.pool.acquire().await.unwrap();
+            Db::release(&mut connection, &db.names, stale).await.unwrap();
+        }
+        assert!(db.own().await.leases.is_empty());
+        assert_eq!(db.own_as(second.owner, 60).await.leases, second.leases);
+    }
+}
+
+#[cfg(feature = "mysql")]
+#[tokio::test]
+async fn what_is_settled_in_mysql_is_not_taken_meanwhile() {
+    let db = super::database::mysql().await;
+    let first = db.own_as(Uuid::now_v7(), 0).await;
+    // As settling does.
+    let mut tx = db.pool.begin().await.unwrap();
+    sqlx::query("select part from outbox_lease where part = 3 lock in share mode")
+        .execute(&mut *tx)
+        .await
+        .unwrap();
+    assert_eq!(db.own().await.leases.len(), 63);
+    // Its owner does not pass it over: it waits.
+    let (renewed, end) = tokio::join!(db.own_as(first.owner, 60), tx.commit());
+    end.unwrap();
+    assert_eq!(renewed.leases, first.leases[3..4]);
+    assert!(db.own().await.leases.is_empty());
+}

@@ -1,0 +1,227 @@
+//! Pending records, and what becomes due.
+
+use super::{
+    database::{ids, names, record},
+    on_each_database, page, scheduled, waiting,
+};
+use crate::store::{Batch, Due, FetchSql as _, Page, PublishSql as _, Writers};
+
+on_each_database! {
+    async fn a_record_is_read_as_it_was_written(db) {
+        let new = record("Kunde ä \"7\"", 3);
+        let mut connection = db.pool.acquire().await.unwrap();
+        Db::insert_all(&mut connection, &db.inserts, std::slice::from_ref(&new)).await.unwrap();
+        let found = Db::pending(&mut connection, &db.names, &[page(3)], 10, 10).await.unwrap();
+        let [found] = &found[..] else { panic!("{found:?}") };
+        assert_eq!(found.part, 3);
+        let age = crate::Clock::now(&crate::SystemClock).duration_since(found.record.created_at);
+        assert!(age.as_secs().abs() < 60, "{age}");
+        let mut expected = new.record;
+        expected.id = found.record.id;
+        expected.created_at = found.record.created_at;
+        assert_eq!(found.record, expected);
+    }
+
+    async fn pages_have_their_own_bounds_and_share_a_limit(db) {
+        let i = db.publish(&[("a", 1), ("b", 2), ("c", 1), ("d", 1), ("e", 2), ("f", 5), ("g", 1), ("h", 60)]).await;
+        let mut connection = db.pool.acquire().await.unwrap();
+        let mut read = async |pages: &[Page], per_page, limit| {
+            ids(&Db::pending(&mut connection, &db.names, pages, per_page, limit).await.unwrap())
+        };
+        assert!(read(&[], 9, 9).await.is_empty());
+        assert_eq!(read(&[page(1)], 9, 9).await, [i[0], i[2], i[3], i[6]]);
+        // The partitions in the order in which they were asked for.
+        assert_eq!(read(&[page(2), page(1), page(9)], 9, 9).await, [i[1], i[4], i[0], i[2], i[3], i[6]]);
+        assert_eq!(read(&[page(1), page(2), page(5)], 2, 9).await, [i[0], i[2], i[1], i[4], i[5]]);
+        assert_eq!(read(&[page(1), page(2), page(5)], 2, 3).await, [i[0], i[2], i[1]]);
+        let middle = Page { part: 1, after: i[0], until: i[3] };
+        assert_eq!(read(&[middle, page(2)], 9, 9).await, [i[2], i[3], i[1], i[4]]);
+        assert_eq!(read(&[middle], 1, 9).await, [i[2]]);
+        let nothing = Page { part: 1, after: i[6], until: i64::MAX };
+        assert!(read(&[nothing], 9, 9).await.is_empty());
+        // All partitions at once.
+        let all: Vec<Page> = (0..64).map(page).collect();
+        assert_eq!(read(&all, 1, 9).await, [i[0], i[1], i[5], i[7]]);
+        assert_eq!(read(&all, 3, 3).await, [i[0], i[2], i[3]]);
+        assert_eq!(read(&all, 3, 5).await, [i[0], i[2], i[3], i[1], i[4]]);
+        assert_eq!(read(&all, 9, 99).await, [i[0], i[2], i[3], i[6], i[1], i[4], i[5], i[7]]);
+    }
+
+    async fn only_pending_records_are_pending(db) {
+        let i = db.publish(&[("a", 3), ("a", 3), ("a", 3), ("a", 3)]).await;
+        let fence = db.own().await;
+        let batch = Batch { done: vec![i[0]], unhandled: vec![i[1]], split: vec![i[2]], ..Batch::default() };
+        db.settle(&fence, &batch, true).await;
+        db.publish_in(60, 3).await;
+        let mut connection = db.pool.acquire().await.unwrap();
+        let found = Db::pending(&mut connection, &db.names, &[page(3)], 9, 9).await.unwrap();
+        assert_eq!(ids(&found), [i[3]]);
+    }
+
+    async fn records_become_due_in_the_order_of_their_times(db) {
+        let (late, early, elsewhere) = (db.publish_in(300, 1).await, db.publish_in(100, 2).await, db.publish_in(100, 9).await);
+        let middle = db.publish_in(200, 1).await;
+        db.publish(&[("now", 1)]).await;
+        let mut connection = db.pool.acquire().await.unwrap();
+        let mut read = async |parts: &[u16], seconds: i64, limit| {
+            let found = Db::due_records(&mut connection, &db.names, parts, seconds * 1_000_000, limit).await.unwrap();
+            ids(&found)
+        };
+        assert!(read(&[1, 2], 0, 9).await.is_empty());
+        assert!(read(&[1, 2], 99, 9).await.is_empty());
+        assert_eq!(read(&[1, 2], 101, 9).await, [early]);
+        assert_eq!(read(&[1, 2], 301, 9).await, [early, middle, late]);
+        assert_eq!(read(&[1, 2], 301, 2).await, [early, middle]);
+        assert_eq!(read(&[1], 301, 1).await, [middle]);
+        assert_eq!(read(&[9], 301, 9).await, [elsewhere]);
+        assert!(read(&[], 301, 9).await.is_empty());
+    }
+
+    async fn deliveries_become_due_in_the_order_of_their_times(db) {
+        let i = db.publish(&[("a", 3), ("b", 3), ("c", 4), ("a", 3)]).await;
+        let fence = db.own().await;
+        let in_seconds = |mut row: crate::store::DeliveryRow, key: &str, part, seconds: i64| {
+            row.key = key.to_owned();
+            row.part = part;
+            row.delay = Some(seconds * 1_000_000);
+            row
+        };
+        let split_rows = vec![
+            in_seconds(scheduled(i[0], "mail"), "a", 3, 300),
+            in_seconds(scheduled(i[0], "bill"), "a", 3, 50),
+            in_seconds(scheduled(i[1], "mail"), "b", 3, 100),
+            in_seconds(scheduled(i[2], "mail"), "c", 4, 200),
+            waiting(i[3], "mail"),
+        ];
+        db.settle(&fence, &Batch { split: i.clone(), split_rows, ..Batch::default() }, false).await;
+        let mut connection = db.pool.acquire().await.unwrap();
+        let mut read = async |parts: &[u16], handlers: &[&str], seconds: i64, limit| {
+            Db::due_deliveries(&mut connection, &db.names, parts, handlers, seconds * 1_000_000, limit).await.unwrap()
+        };
+        assert!(read(&[3, 4], &["mail", "bill"], 49, 9).await.is_empty());
+        let both = read(&[3, 4], &["bill", "mail"], 301, 9).await;
+        assert_eq!(names(&both), [(i[0], "bill"), (i[1], "mail"), (i[2], "mail"), (i[0], "mail")]);
+        assert_eq!(names(&read(&[3, 4], &["mail"], 301, 2).await), [(i[1], "mail"), (i[2], "mail")]);
+        assert_eq!(names(&read(&[4], &["mail"], 301, 9).await), [(i[2], "mail")]);
+        assert!(read(&[3, 4], &[], 301, 9).await.is_empty());
+        assert!(read(&[3, 4], &["Mail", "ma"], 301, 9).await.is_empty());
+        assert!(read(&[], &["mail"], 301, 9).await.is_empty());
+
+        // Only the one of lane `a` has another behind it.
+        let followed: Vec<bool> = both.iter().map(|delivery| delivery.followed).collect();
+        assert_eq!(followed, [false, false, false, true]);
+        let first = &both[0];
+        assert!(first.blocking && !first.waiting);
+        assert_eq!((first.attempt.number, first.attempt.failure_count), (2, 1));
+        assert_eq!(first.attempt.first_failed_at.unwrap().as_microsecond(), 1_700_000_000_123_456);
+        assert_eq!((first.fetched.part, &*first.fetched.record.key), (3, "a"));
+    }
+
+    async fn the_next_due_is_the_nearest_of_records_and_deliveries(db) {
+        let mut connection = db.pool.acquire().await.unwrap();
+        let none = Db::next_due(&mut connection, &db.names, &[1, 3], &["mail"], 0).await.unwrap();
+        assert_eq!(none, None);
+        drop(connection);
+        let i = db.publish(&[("a", 3)]).await;
+        db.publish_in(100, 1).await;
+        let fence = db.own().await;
+        let batch = Batch { split: i.clone(), split_rows: vec![scheduled(i[0], "mail")], ..Batch::default() };
+        db.settle(&fence, &batch, false).await;
+        let mut connection = db.pool.acquire().await.unwrap();
+        let mut next = async |parts: &[u16], handlers: &[&str], offset| {
+            let next = Db::next_due(&mut connection, &db.names, parts, handlers, offset).await.unwrap();
+            // In seconds; the statements before took less than five.
+            next.map(|micros| -(-micros).div_euclid(5_000_000) * 5)
+        };
+        assert_eq!(next(&[1, 3], &["mail"], 0).await, Some(10));
+        assert_eq!(next(&[1, 3], &["mail"], 50_000_000).await, Some(-40));
+        assert_eq!(next(&[1, 3], &["other"], 0).await, Some(100));
+        assert_eq!(next(&[1, 3], &[], 0).await, Some(100));
+        assert_eq!(next(&[3], &["mail", "other"], 0).await, Some(10));
+        assert_eq!(next(&[3], &["other"], 0).await, None);
+        assert_eq!(next(&[2], &["mail"], 0).await, None);
+        assert_eq!(next(&[], &["mail"], 0).await, None);
+    }
+
+    async fn a_time_that_was_given_is_kept(db) {
+        let mut connection = db.pool.acquire().await.unwrap();
+        let mut new = record("old", 1);
+        new.due = Due::At(jiff::Timestamp::from_second(1_000_000_000).unwrap());
+        let id = Db::insert(&mut connection, &db.inserts, &new).await.unwrap().unwrap();
+        let found = Db::due_records(&mut connection, &db.names, &[1], 0, 9).await.unwrap();
+        assert_eq!(ids(&found), [id]);
+        let next = Db::next_due(&mut connection, &db.names, &[1], &[], 0).await.unwrap();
+        assert!(next.unwrap() < -365 * 24 * 3600 * 1_000_000, "{next:?}");
+    }
+
+    async fn paused_handlers_are_listed(db) {
+        let mut connection = db.pool.acquire().await.unwrap();
+        assert!(Db::paused(&mut connection, &db.names).await.unwrap().is_empty());
+        drop(connection);
+        db.run("insert into outbox_pause (handler, paused_at) select 'mail', created_at from outbox_record").await;
+        db.publish(&[("a", 1)]).await;
+        db.run("insert into outbox_pause (handler, paused_at) select 'mail', created_at from outbox_record").await;
+        let mut connection = db.pool.acquire().await.unwrap();
+        assert_eq!(Db::paused(&mut connection, &db.names).await.unwrap(), ["mail"]);
+    }
+}
+
+#[cfg(feature = "postgres")]
+#[tokio::test]
+async fn postgres_names_the_transactions_that_are_writing() {
+    use sqlx::Postgres;
+
+    let db = super::database::postgres().await;
+    let mut connection = db.pool.acquire().await.unwrap();
+    let nobody = Postgres::writers(&mut connection, &db.names).await.unwrap();
+    assert_eq!(nobody, Writers::Known(Vec::new()));
+
+    let mut tx = db.pool.begin().await.unwrap();
+    Postgres::insert(&mut tx, &db.inserts, &record("a", 1))
+        .await
+        .unwrap();
+    let Writers::Known(first) = Postgres::writers(&mut connection, &db.names).await.unwrap() else {
+        panic!("PostgreSQL knows its writers")
+    };
+    assert_eq!(first.len(), 1);
+    // Whoever asks is not meant.
+    assert_eq!(
+        Postgres::writers(&mut tx, &db.names).await.unwrap(),
+        Writers::Known(Vec::new())
+    );
+    // Another transaction of the same session has another name.
+    tx.rollback().await.unwrap();
+    assert_eq!(
+        Postgres::writers(&mut connection, &db.names).await.unwrap(),
+        nobody
+    );
+    let mut tx = db.pool.begin().await.unwrap();
+    Postgres::insert(&mut tx, &db.inserts, &record("a", 1))
+        .await
+        .unwrap();
+    let second = Postgres::writers(&mut connection, &db.names).await.unwrap();
+    assert_ne!(second, Writers::Known(first));
+    assert_ne!(second, nobody);
+}
+
+#[cfg(feature = "sqlite")]
+#[tokio::test]
+async fn sqlite_writes_in_order() {
+    let db = super::database::sqlite().await;
+    let mut connection = db.pool.acquire().await.unwrap();
+    let writers = sqlx::Sqlite::writers(&mut connection, &db.names)
+        .await
+        .unwrap();
+    assert_eq!(writers, Writers::InOrder);
+}
+
+#[cfg(feature = "mysql")]
+#[tokio::test]
+async fn mysql_does_not_know_its_writers() {
+    let db = super::database::mysql().await;
+    let mut connection = db.pool.acquire().await.unwrap();
+    let writers = sqlx::MySql::writers(&mut connection, &db.names)
+        .await
+        .unwrap();
+    assert_eq!(writers, Writers::Unknown);
+}
