@@ -12,6 +12,7 @@ use outbox::{Database, Outbox, Registry};
 use sqlx::{AssertSqlSafe, Pool};
 
 /// One test's database.
+#[derive(Debug)]
 pub struct Fresh<Db: Database> {
     pub pool: Pool<Db>,
     pub outbox: Outbox<Db>,

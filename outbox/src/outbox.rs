@@ -13,8 +13,8 @@ use std::{
 use sqlx::Pool;
 
 use crate::{
-    Clock, Config, Database, IntoPolicy, Limits, Registered, Registry, RegistryBuilder, Result,
-    Retention, SystemClock,
+    Clock, Config, Database, IntoPolicy, Limits, Operations, Registered, Registry, RegistryBuilder,
+    Result, Retention, SystemClock,
     fetch::Fetcher,
     settle::Settler,
     store::{self, Inserts, Names},
@@ -112,6 +112,12 @@ impl<Db: Database> Outbox<Db> {
     #[must_use]
     pub fn handlers(&self) -> crate::Report {
         self.inner.registry.handlers()
+    }
+
+    /// What a person on call looks at and changes: counts, lists, replays, discards, pauses.
+    #[must_use]
+    pub fn operations(&self) -> Operations<'_, Db> {
+        Operations::new(self)
     }
 
     /// Creates or updates the tables; does nothing if they are up to date. Safe when many
