@@ -11,23 +11,47 @@ pub(crate) struct Wake {
     notify: Notify,
     /// Something was published in a transaction that has not committed yet, as far as we know.
     soon: AtomicBool,
+    /// A handler was paused or resumed.
+    paused: AtomicBool,
+    now: AtomicBool,
+}
+
+/// What a dispatcher was woken for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Call {
+    pub(crate) now: bool,
+    pub(crate) soon: bool,
+    pub(crate) paused: bool,
 }
 
 impl Wake {
     /// There is something to do now.
     pub(crate) fn now(&self) {
-        self.notify.notify_one();
+        self.call(&self.now);
     }
 
     /// There will be, when a transaction of this process commits.
     pub(crate) fn soon(&self) {
-        self.soon.store(true, Ordering::Release);
+        self.call(&self.soon);
+    }
+
+    /// Other handlers are paused than before.
+    pub(crate) fn paused(&self) {
+        self.call(&self.paused);
+    }
+
+    fn call(&self, what: &AtomicBool) {
+        what.store(true, Ordering::Release);
         self.notify.notify_one();
     }
 
-    /// Waits for either. Whether it was [`soon`](Self::soon). Dropping it loses nothing.
-    pub(crate) async fn called(&self) -> bool {
+    /// Waits for a call. Dropping it loses nothing.
+    pub(crate) async fn called(&self) -> Call {
         self.notify.notified().await;
-        self.soon.swap(false, Ordering::AcqRel)
+        Call {
+            now: self.now.swap(false, Ordering::AcqRel),
+            soon: self.soon.swap(false, Ordering::AcqRel),
+            paused: self.paused.swap(false, Ordering::AcqRel),
+        }
     }
 }

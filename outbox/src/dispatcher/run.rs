@@ -17,12 +17,13 @@ use super::{
     transactional::Transactional,
 };
 use crate::{
-    Database, Decision, Outbox,
+    Database, Decision, Outbox, Retention,
     fetch::{Arrived, Claim, Fetcher, Round},
     lane::{HandlerIx, Unwritten, Work},
     outage::Outage,
     settle::Settler,
     store::{Fence, Lease},
+    wake::Call,
 };
 
 /// One running dispatcher.
@@ -43,6 +44,8 @@ pub(super) struct Run<Db: Database> {
     paused_at: Instant,
     /// Since when there has been no room for what could be read.
     full_since: Option<Instant>,
+    pruned_at: Instant,
+    pruning: Option<JoinHandle<()>>,
 }
 
 struct Started {
@@ -69,6 +72,8 @@ struct Written<Db: Database> {
 
 /// How long what could be read waits for room before something slow is put aside.
 const PATIENCE: Duration = Duration::from_millis(250);
+/// How often finished records are looked for that are older than they are to be kept.
+const PRUNE_EVERY: Duration = Duration::from_secs(60);
 /// How often to ask which handlers are paused, and to renew at the latest.
 const PAUSED_EVERY: Duration = Duration::from_secs(5);
 
@@ -89,6 +94,8 @@ impl<Db: Database> Run<Db> {
             outage: Outage::default(),
             paused_at: now,
             full_since: None,
+            pruned_at: now,
+            pruning: None,
             engine,
             outbox,
         }
@@ -117,6 +124,7 @@ impl<Db: Database> Run<Db> {
             self.start_work(now);
             self.start_writing();
             self.start_reading(now);
+            self.start_pruning(now);
             let next = self.next_instant();
             // Nothing is lost with a branch that is dropped: channels keep what they have, tasks
             // go on, a call to wake is remembered.
@@ -128,12 +136,7 @@ impl<Db: Database> Run<Db> {
                 }
                 read = joined(&mut self.reading) => self.read(read),
                 written = joined(&mut self.writing) => self.wrote(written),
-                soon = wake.called() => {
-                    match soon {
-                        true => self.agenda.published(Instant::now()),
-                        false => self.agenda.all(Instant::now()),
-                    }
-                }
+                call = wake.called() => self.called(call),
                 () = sleep_until(next) => {}
                 limit = &mut stop => break limit.ok(),
             }
@@ -145,8 +148,22 @@ impl<Db: Database> Run<Db> {
         }
     }
 
+    fn called(&mut self, call: Call) {
+        let now = Instant::now();
+        if call.soon {
+            self.agenda.published(now);
+        }
+        if call.now {
+            self.agenda.all(now);
+        }
+        if call.paused {
+            self.paused_at = long_ago(now);
+        }
+    }
+
     fn next_instant(&self) -> Instant {
         let mut next = self.agenda.next().min(self.claim_at());
+        next = next.min(self.pruned_at + PRUNE_EVERY);
         if let Some(since) = self.full_since {
             next = next.min(since + PATIENCE);
         }
@@ -315,6 +332,32 @@ impl<Db: Database> Run<Db> {
         }
     }
 
+    /// Removes finished records that are older than they are to be kept, beside everything else.
+    fn start_pruning(&mut self, now: Instant) {
+        if now.duration_since(self.pruned_at) < PRUNE_EVERY {
+            return;
+        }
+        self.pruned_at = now;
+        let busy = self.pruning.as_ref();
+        let Retention::For(time) = self.outbox.inner.config.processing.retention else {
+            return;
+        };
+        if busy.is_some_and(|pruning| !pruning.is_finished()) {
+            return;
+        }
+        let outbox = self.outbox.clone();
+        self.pruning = Some(tokio::spawn(async move {
+            match outbox.operations().prune(time).await {
+                Ok(0) => {}
+                Ok(records) => tracing::debug!(records, "removed finished records"),
+                Err(error) => {
+                    let error = anyhow::Error::from(error);
+                    tracing::warn!("finished records were not removed: {error:#}");
+                }
+            }
+        }));
+    }
+
     fn read(&mut self, read: Option<Read<Db>>) {
         self.reading = None;
         let now = Instant::now();
@@ -346,7 +389,7 @@ impl<Db: Database> Run<Db> {
             }
         };
         let wait = self.outage.failed(failed.0, &failed.1);
-        self.paused_at = now.checked_sub(PAUSED_EVERY).unwrap_or(now);
+        self.paused_at = long_ago(now);
         self.agenda.wait_until(now + wait);
     }
 
@@ -394,6 +437,7 @@ impl<Db: Database> Run<Db> {
 
     /// Lets what runs finish until then, writes what became of it, and gives the leases up.
     async fn stop(mut self, until: Instant) {
+        self.stop_pruning();
         let mut answers = Vec::new();
         while !self.running.is_empty() {
             let received = timeout_at(until, self.answers.recv_many(&mut answers, 1024)).await;
@@ -448,7 +492,15 @@ impl<Db: Database> Run<Db> {
         }
     }
 
+    /// In the middle of a batch nothing of it is removed.
+    fn stop_pruning(&mut self) {
+        if let Some(pruning) = self.pruning.take() {
+            pruning.abort();
+        }
+    }
+
     fn abort(mut self) {
+        self.stop_pruning();
         self.stop_running(|_| true);
         if let Some(reading) = self.reading.take() {
             reading.abort();
@@ -460,6 +512,11 @@ impl<Db: Database> Run<Db> {
             "the dispatcher was dropped without `shutdown`; its leases run out by themselves"
         );
     }
+}
+
+/// Whatever was done then is to be done now.
+fn long_ago(now: Instant) -> Instant {
+    now.checked_sub(PAUSED_EVERY).unwrap_or(now)
 }
 
 async fn claim<Db: Database>(

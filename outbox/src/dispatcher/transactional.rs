@@ -58,7 +58,8 @@ impl<Db: Database> Transactional<'_, Db> {
 
     async fn begin(&self, context: &mut Context, needed: bool) -> Result<(), HandlerError> {
         if needed {
-            let transaction = Db::begin(&self.inner.pool).await.map_err(unavailable)?;
+            let transaction = self.inner.pool.begin_with(Db::BEGIN).await;
+            let transaction = transaction.map_err(unavailable)?;
             context.transaction = Some(Box::new(Slot::<Db>(Mutex::new(transaction))));
         }
         Ok(())

@@ -175,6 +175,7 @@ impl<Db: Database> Operations<'_, Db> {
         Db::pause(&mut connection, self.names(), handler)
             .await
             .doing(doing)?;
+        self.outbox.inner.wake.paused();
         tracing::info!(handler, "handler is paused");
         Ok(Change::Applied)
     }
@@ -195,6 +196,7 @@ impl<Db: Database> Operations<'_, Db> {
         if !was_paused {
             return Ok(Change::NotFound);
         }
+        self.outbox.inner.wake.paused();
         tracing::info!(handler, "handler is resumed");
         Ok(Change::Applied)
     }

@@ -50,6 +50,9 @@ impl<Db: Database> Operations<'_, Db> {
             // other's change before they commit, and neither promotes what comes after both.
             self.persist(Step::Promote(deliveries)).await?;
         }
+        if changed > 0 && !matches!(step, Step::Delete(_)) {
+            self.outbox.wake();
+        }
         Ok(changed)
     }
 

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use serde::Serialize;
-use sqlx::{Pool, Transaction};
 
 use super::{Fence, Names};
 
@@ -124,12 +123,6 @@ pub trait SettleSql: sqlx::Database {
         batch: &Batch,
         keep: bool,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
-
-    /// Begins a transaction for a handler that is given one.
-    #[doc(hidden)]
-    fn begin(
-        pool: &Pool<Self>,
-    ) -> impl Future<Output = Result<Transaction<'static, Self>, sqlx::Error>> + Send;
 
     /// Completes a record, or its delivery, inside a handler's own transaction. Whether it was
     /// still ours and as it was read; if not, the transaction must not commit. `stored`: it had a

@@ -7,8 +7,7 @@
 use std::collections::BTreeSet;
 
 use sqlx::{
-    Connection as _, MySql, MySqlConnection, MySqlPool, Row as _, Transaction,
-    mysql::MySqlArguments, query::Query,
+    Connection as _, MySql, MySqlConnection, Row as _, mysql::MySqlArguments, query::Query,
 };
 
 use super::places;
@@ -88,10 +87,6 @@ impl SettleSql for MySql {
             finish(&mut tx, names, &ended, keep).await?;
         }
         tx.commit().await
-    }
-
-    async fn begin(pool: &MySqlPool) -> Result<Transaction<'static, MySql>, sqlx::Error> {
-        pool.begin().await
     }
 
     async fn complete(

@@ -1,6 +1,6 @@
 //! Writing to PostgreSQL what became of records.
 
-use sqlx::{Connection as _, PgConnection, PgPool, Postgres, Transaction};
+use sqlx::{Connection as _, PgConnection, Postgres};
 
 use crate::store::{
     Batch, DeliveryRow, Fence, Names, SettleSql,
@@ -67,10 +67,6 @@ impl SettleSql for Postgres {
             finish(&mut tx, names, &ended, keep).await?;
         }
         tx.commit().await
-    }
-
-    async fn begin(pool: &PgPool) -> Result<Transaction<'static, Postgres>, sqlx::Error> {
-        pool.begin().await
     }
 
     async fn complete(

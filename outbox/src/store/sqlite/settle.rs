@@ -2,9 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use sqlx::{
-    Connection as _, Sqlite, SqliteConnection, SqlitePool, Transaction, sqlite::SqliteArguments,
-};
+use sqlx::{Connection as _, Sqlite, SqliteConnection, sqlite::SqliteArguments};
 
 use super::NOW;
 use crate::store::{
@@ -66,11 +64,6 @@ impl SettleSql for Sqlite {
             finish(&mut tx, names, &ended, keep).await?;
         }
         tx.commit().await
-    }
-
-    async fn begin(pool: &SqlitePool) -> Result<Transaction<'static, Sqlite>, sqlx::Error> {
-        // The one writer from the start: a reader that wants to write may be refused.
-        pool.begin_with("begin immediate").await
     }
 
     async fn complete(
