@@ -10,14 +10,19 @@ use std::{
     time::Duration,
 };
 
+use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
 use super::watermark::{Plan, counts};
 use crate::store::{Fetched, Page, Writers};
 
-/// Where the database does not name its writers, ids that were drawn longer ago than this are
-/// left to the slow sweep.
-const REMEMBERED: Duration = Duration::from_secs(600);
+/// Where the database does not name its writers: a transaction that ends within this time of
+/// publishing keeps its place in the order of its keys.
+const IN_ORDER: SignedDuration = SignedDuration::from_secs(10);
+/// There, one that ends within this time is found within about a second; after it, by the sweep.
+const FOUND: SignedDuration = SignedDuration::from_secs(600);
+/// How often it is looked for.
+const FOUND_EVERY: Duration = Duration::from_secs(1);
 
 /// Which transactions may still bring a record with a low id, how low, and where those that ended
 /// have not been looked for yet.
@@ -32,11 +37,20 @@ pub(crate) struct Late {
     /// The highest id that had been seen before the last look.
     highest: i64,
     generations: VecDeque<Generation>,
-    /// For databases that do not name their writers: what was the highest id when.
-    history: VecDeque<(Instant, i64)>,
-    unknown: bool,
+    /// For databases that do not name their writers.
+    unknown: Option<Ages>,
     /// Partitions with ids above which something may have come late.
     floors: BTreeMap<u16, i64>,
+}
+
+/// How old the records are up to which id, by the database's clock. Whoever still brings a lower
+/// id than that has been at it for longer.
+#[derive(Debug, Default)]
+struct Ages {
+    /// Ids up to this were published before this; both grow.
+    steps: VecDeque<(Timestamp, i64)>,
+    /// When all that is [`FOUND`] was looked for.
+    looked: Option<Instant>,
 }
 
 /// Writers that were first seen at the same look.
@@ -50,7 +64,7 @@ struct Generation {
 impl Late {
     /// Whether there is something to be looked for although nothing new was read.
     pub(crate) fn possible(&self) -> bool {
-        self.unknown || !self.generations.is_empty() || !self.floors.is_empty()
+        self.unknown.is_some() || !self.generations.is_empty() || !self.floors.is_empty()
     }
 
     /// Takes a look, for all partitions: `highest` is the highest id that was seen **before** the
@@ -58,7 +72,10 @@ impl Late {
     pub(crate) fn look(&mut self, parts: &[u16], highest: i64, writers: Writers, now: Instant) {
         let above = match writers {
             Writers::Known(writers) => self.ended(highest, writers),
-            Writers::Unknown => Some(self.by_time(highest, now)),
+            Writers::Unknown { clock } => {
+                let ages = self.unknown.get_or_insert_default();
+                Some(ages.look(clock, now))
+            }
             Writers::InOrder => None,
         };
         self.highest = highest;
@@ -105,20 +122,6 @@ impl Late {
         above
     }
 
-    fn by_time(&mut self, highest: i64, now: Instant) -> i64 {
-        self.unknown = true;
-        self.history.push_back((now, highest));
-        let is_old = |(at, _): &(Instant, i64)| now.duration_since(*at) > REMEMBERED;
-        // The first that is left has to be older, or there is none: then from zero.
-        while self.history.get(1).is_some_and(is_old) {
-            self.history.pop_front();
-        }
-        match self.history.front() {
-            Some(first) if is_old(first) => first.1,
-            _ => 0,
-        }
-    }
-
     /// The same pages, from a lower id on where something may have come late. In the same
     /// statement: a record that follows a late one of its key must not be read before it.
     pub(crate) fn from_there(&self, pages: &[Page]) -> Vec<Page> {
@@ -134,6 +137,9 @@ impl Late {
 
     /// What was read of these pages: what is below its end was found.
     pub(crate) fn read(&mut self, plan: &Plan, rows: &[Fetched]) {
+        if let Some(ages) = &mut self.unknown {
+            ages.read(rows);
+        }
         let seen = counts(rows);
         for page in &plan.pages {
             let (count, highest) = seen.get(&page.part).copied().unwrap_or_default();
@@ -142,6 +148,43 @@ impl Late {
                 self.floors.remove(&page.part);
             } else if let Some(floor) = self.floors.get_mut(&page.part) {
                 *floor = highest.max(*floor);
+            }
+        }
+    }
+}
+
+impl Ages {
+    /// The id above which to read again.
+    fn look(&mut self, clock: Timestamp, now: Instant) -> i64 {
+        let all = self
+            .looked
+            .is_none_or(|looked| now.duration_since(looked) >= FOUND_EVERY);
+        if all {
+            self.looked = Some(now);
+        }
+        let before = |age| clock.checked_sub(age).unwrap_or(Timestamp::MIN);
+        let oldest = before(FOUND);
+        // The last step that is old enough stays.
+        while self.steps.get(1).is_some_and(|step| step.0 <= oldest) {
+            self.steps.pop_front();
+        }
+        let old = if all { oldest } else { before(IN_ORDER) };
+        let steps = self.steps.iter().take_while(|step| step.0 <= old);
+        steps.last().map_or(0, |step| step.1)
+    }
+
+    fn read(&mut self, rows: &[Fetched]) {
+        for Fetched { record, .. } in rows {
+            let (at, id) = (record.created_at, record.id);
+            let Some(last) = self.steps.back_mut() else {
+                self.steps.push_back((at, id));
+                continue;
+            };
+            // A step per second is fine enough.
+            let second = SignedDuration::from_secs(1);
+            match at.duration_since(last.0) > second && id > last.1 {
+                true => self.steps.push_back((at, id)),
+                false => last.1 = id.max(last.1),
             }
         }
     }
@@ -183,13 +226,38 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn without_names_the_floor_is_ten_minutes_old() {
+    async fn without_names_the_age_of_records_says_from_where() {
         let mut late = Late::default();
-        assert_eq!(from(&mut late, 100, Writers::Unknown), Some(0));
-        tokio::time::advance(REMEMBERED + Duration::from_secs(1)).await;
-        assert_eq!(from(&mut late, 200, Writers::Unknown), Some(100));
-        tokio::time::advance(REMEMBERED + Duration::from_secs(1)).await;
-        assert_eq!(from(&mut late, 300, Writers::Unknown), Some(200));
+        let at = |second: i64| Timestamp::from_second(second).unwrap();
+        let unknown = |second| Writers::Unknown { clock: at(second) };
+        let of_age = |id, second| {
+            let Fetched { part, mut record } = fetched(0, id);
+            record.created_at = at(second);
+            Fetched { part, record }
+        };
+        // The first look of each second goes back ten minutes, the others ten seconds.
+        assert_eq!(from(&mut late, 0, unknown(1000)), Some(0));
+        let plan = Plan {
+            pages: Vec::new(),
+            per_page: 9,
+            limit: 9,
+        };
+        late.read(
+            &plan,
+            &[
+                of_age(7, 980),
+                of_age(5, 979),
+                of_age(20, 989),
+                of_age(30, 995),
+            ],
+        );
+        assert_eq!(from(&mut late, 30, unknown(1000)), Some(20));
+        assert_eq!(from(&mut late, 30, unknown(1006)), Some(30));
+        assert_eq!(from(&mut late, 30, unknown(991)), Some(7));
+        tokio::time::advance(FOUND_EVERY).await;
+        assert_eq!(from(&mut late, 30, unknown(1000)), Some(0));
+        tokio::time::advance(FOUND_EVERY).await;
+        assert_eq!(from(&mut late, 30, unknown(1590)), Some(20));
         assert!(late.possible());
     }
 

@@ -1,5 +1,6 @@
 //! What the dispatcher reads: pending records, what has become due, parked lanes.
 
+use jiff::Timestamp;
 use serde::Serialize;
 
 use super::Names;
@@ -53,8 +54,8 @@ pub struct LaneName {
 pub enum Writers {
     /// These. Each name stands for one transaction and is never used again.
     Known(Vec<String>),
-    /// The database does not say.
-    Unknown,
+    /// The database does not say. What its clock shows.
+    Unknown { clock: Timestamp },
     /// None ever: ids are committed in their order.
     InOrder,
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use jiff::Timestamp;
 use sqlx::{MySql, MySqlConnection};
 
 use super::{
@@ -246,8 +247,11 @@ order by d.id limit ?",
         rows.iter().map(lane_name).collect()
     }
 
-    async fn writers(_: &mut MySqlConnection, _: &Names) -> Result<Writers, sqlx::Error> {
-        Ok(Writers::Unknown)
+    async fn writers(connection: &mut MySqlConnection, _: &Names) -> Result<Writers, sqlx::Error> {
+        let now = "select timestampdiff(microsecond, '1970-01-01', utc_timestamp(6))";
+        let micros: i64 = sqlx::query_scalar(now).fetch_one(connection).await?;
+        let clock = Timestamp::from_microsecond(micros).unwrap_or(Timestamp::MIN);
+        Ok(Writers::Unknown { clock })
     }
 
     async fn unhandled(
