@@ -290,8 +290,10 @@ async fn some_pending(
     limit: i64,
 ) -> Result<Vec<Fetched>, sqlx::Error> {
     let record = names.table("record", '`');
+    let pending = names.plain("record_pending");
+    // Forced: the index of due times holds the ids too, in another order.
     let branch = format!(
-        "select {RECORD} from {record} r
+        "select {RECORD} from {record} r force index (`{pending}`)
 where r.status = 'pending' and r.part = ? and r.id > ? order by r.id limit ?"
     );
     // Not as a table in `from`: that would be written to the disk first.
@@ -328,8 +330,9 @@ async fn unknown_pending(
     for known in known {
         known_of.entry(known.part).or_default().insert(known.id);
     }
+    let pending = names.plain("record_pending");
     let branch = format!(
-        "select r.part, r.id from {record} r
+        "select r.part, r.id from {record} r force index (`{pending}`)
 where r.status = 'pending' and r.part = ? and r.id > ? order by r.id limit ?"
     );
     let mut query = sqlx::query_as(trusted(for_each(pages.len(), &branch)));
