@@ -7,5 +7,6 @@
 )]
 
 mod order;
+mod outage;
 mod scene;
 mod transactional;
