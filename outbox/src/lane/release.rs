@@ -144,6 +144,9 @@ impl Lanes {
         for (key, handler) in &written.lanes {
             self.advance(key, *handler);
         }
+        for handler in &written.aside {
+            self.thirst(*handler);
+        }
         if self.fetching {
             self.fading.push(written);
         } else {
@@ -211,7 +214,12 @@ impl Lanes {
         let Some(places) = self.handlers.get_mut(usize::from(handler)) else {
             return;
         };
-        if mem::replace(&mut places.paused, paused) || !paused {
+        let was = mem::replace(&mut places.paused, paused);
+        if was && !paused {
+            // Not before what was parked meanwhile is written: it could not be found.
+            self.unwritten.aside.push(handler);
+        }
+        if was || !paused {
             return;
         }
         let lanes = self.put_all_aside(handler);
@@ -230,29 +238,34 @@ impl Lanes {
             return false;
         };
         let lanes = self.put_aside(ix, records);
-        if let Some(places) = self.handlers.get_mut(handler)
-            && lanes > 0
-        {
-            places.spilled = true;
+        if lanes > 0 {
+            self.unwritten.aside.push(ix);
         }
         lanes > 0
     }
 
-    /// Handlers with lanes that were put aside, and that have room for them again.
+    /// Handlers that may have runnable lanes in the database, and that have room for them.
     pub(crate) fn thirsty(&self) -> Vec<HandlerIx> {
         let handlers = self.handlers.iter().enumerate();
         let thirsty = handlers.filter(|(_, places)| {
-            places.spilled && !places.paused && places.waiting.is_empty() && places.alone.is_empty()
+            places.thirsty && !places.paused && places.waiting.is_empty() && places.alone.is_empty()
         });
         thirsty
             .filter_map(|(handler, _)| HandlerIx::try_from(handler).ok())
             .collect()
     }
 
-    /// No lane of this handler is put aside any more.
-    pub(crate) fn quenched(&mut self, handler: HandlerIx) {
+    /// There may be runnable lanes of this handler that are not in memory.
+    pub(crate) fn thirst(&mut self, handler: HandlerIx) {
         if let Some(places) = self.handlers.get_mut(usize::from(handler)) {
-            places.spilled = false;
+            places.thirsty = true;
+        }
+    }
+
+    /// A fetch goes for them. What is put aside from now on, it may not see.
+    pub(crate) fn quench(&mut self, handler: HandlerIx) {
+        if let Some(places) = self.handlers.get_mut(usize::from(handler)) {
+            places.thirsty = false;
         }
     }
 
