@@ -188,7 +188,6 @@ impl Lanes {
         let is_lost = |part: &u16| lost.contains(part);
         self.keys.retain(|_, key| !is_lost(&key.held.part));
         self.checks.retain(|lane| !is_lost(&lane.part));
-        self.start.retain(|work| !is_lost(&work.part));
         let batch = &mut self.unwritten.batch;
         let records = &self.records;
         let kept = |id: &i64| records.get(id).is_some_and(|held| !is_lost(&held.part));
@@ -203,10 +202,12 @@ impl Lanes {
         for places in &mut self.handlers {
             places.alone.retain(|work| !is_lost(&work.part));
         }
-        for handler in stopped {
-            self.leave_place(*handler);
-            self.fill_places(*handler);
-        }
+        // What was not started yet had its place all the same.
+        let lost = self.start.extract_if(.., |work| is_lost(&work.part));
+        let mut stopped = stopped.to_vec();
+        stopped.extend(lost.map(|work| work.handler));
+        stopped.iter().for_each(|handler| self.leave_place(*handler));
+        stopped.iter().for_each(|handler| self.fill_places(*handler));
     }
 
     /// A handler is paused or goes on. When it goes on, its runnable lanes have to be read.
@@ -273,6 +274,9 @@ impl Lanes {
     fn put_all_aside(&mut self, handler: HandlerIx) -> usize {
         if let Some(places) = self.handlers.get_mut(usize::from(handler)) {
             places.waiting.clear();
+            // Still due in the database.
+            let alone = places.alone.drain(..).map(|work| (work.record.id, handler));
+            self.unwritten.deliveries.extend(alone);
         }
         let mut aside = Vec::new();
         for (name, key) in &mut self.keys {

@@ -109,6 +109,14 @@ impl Db {
         }
     }
 
+    /// For messages.
+    pub(super) fn unfinished(&self) -> Vec<(i64, &RecordRow, Vec<&Delivery>)> {
+        let rows = self.records.iter();
+        let rows = rows.filter(|(_, row)| !["completed", "discarded"].contains(&row.status));
+        let of = |id: i64| self.deliveries.values().filter(move |row| row.record == id);
+        rows.map(|(id, row)| (*id, row, of(*id).collect())).collect()
+    }
+
     fn is_unfinished(&self, record: i64) -> bool {
         let mut rows = self.deliveries.values();
         rows.any(|row| row.record == record && row.is_open())

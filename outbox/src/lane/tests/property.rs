@@ -154,6 +154,9 @@ fn finish(world: &mut World) -> bool {
     world.claim(true);
     (0..).zip(HANDLERS).for_each(|(ix, _)| world.pause(ix, false));
     for round in 0..400 {
+        if round == 199 {
+            eprintln!("STUCK {:?} {:?}", world.db.unfinished(), world.engine);
+        }
         if round >= 200 && round % 4 == 0 {
             world.wish_sweep();
         }
@@ -177,7 +180,7 @@ fn finish(world: &mut World) -> bool {
         world.round(true, true);
         world.arrive(true);
     }
-    panic!("never ends: {:#?}\n{:#?}", world.db, world.engine.lanes);
+    panic!("never ends: {:?}", world.db.unfinished());
 }
 
 fn run(setup: Setup, steps: Steps) -> bool {
