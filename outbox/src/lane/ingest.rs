@@ -57,6 +57,7 @@ impl Lanes {
                     record: Arc::clone(&record),
                     attempt: Attempt::first(),
                     stored: false,
+                    read: false,
                 });
             } else {
                 lane.parked();
@@ -95,7 +96,7 @@ impl Lanes {
                 part,
                 handler,
                 attempt,
-                stored: true,
+                read: true,
                 alone: true,
             };
             self.start_alone(alone);
@@ -108,6 +109,7 @@ impl Lanes {
             record: Arc::clone(&record),
             attempt,
             stored: true,
+            read: true,
         };
         if lane.stand == Stand::Blocked {
             lane.queue.push_front(item);
@@ -166,6 +168,7 @@ impl Lanes {
                 record: Arc::new(record),
                 attempt: row.attempt,
                 stored: true,
+                read: true,
             });
         }
         lane.stand = match (first_cannot_run, more) {

@@ -62,8 +62,8 @@ pub(crate) struct Work {
     pub(crate) part: u16,
     pub(crate) handler: HandlerIx,
     pub(crate) attempt: Attempt,
-    /// Whether it had a delivery row when it was started.
-    pub(crate) stored: bool,
+    /// Whether it was read from a delivery row. If not, it may have got one since, or be about to.
+    pub(crate) read: bool,
     /// Outside of its lane: retried while later records of the lane went on.
     pub(crate) alone: bool,
 }

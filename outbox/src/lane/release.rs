@@ -41,7 +41,7 @@ impl Lanes {
                     part,
                     handler,
                     attempt: item.attempt,
-                    stored: item.stored,
+                    read: item.read,
                     alone: false,
                 });
             }

@@ -140,8 +140,9 @@ impl World {
         self.expired = false;
     }
 
+    /// What has its place when a handler is paused may still start.
     pub(super) fn pause(&mut self, handler: HandlerIx, paused: bool) {
-        self.arrive(true);
+        self.claim(false);
         self.take();
         let id = HANDLERS[usize::from(handler)];
         self.paused.retain(|other| other != id);
@@ -269,7 +270,7 @@ impl World {
         let mut kept = true;
         if transactional && matches!(end, End::Completed) {
             let row = completed_row(&work, name(work.handler));
-            kept = self.db.complete(&fence, &row, work.stored);
+            kept = self.db.complete(&fence, &row, work.read);
             let ours = self.db.is_ours(&fence, work.part);
             self.laws.transaction(&work, kept, ours);
         }
