@@ -197,6 +197,14 @@ impl Lanes {
         batch.split_rows.retain(|row| !is_lost(&row.part));
         batch.changed.retain(|row| !is_lost(&row.part));
         batch.failures.retain(|row| !is_lost(&row.part));
+        // It will be taken in the new era, in which the same may be read again.
+        self.unwritten.records.retain(kept);
+        let held = &self.deliveries;
+        let kept = |name: &_| held.get(name).is_some_and(|held| !is_lost(&held.part));
+        self.unwritten.deliveries.retain(kept);
+        let keys = &self.keys;
+        let lanes = &mut self.unwritten.lanes;
+        lanes.retain(|(key, _)| keys.contains_key(key));
         self.records.retain(|_, held| !is_lost(&held.part));
         self.deliveries.retain(|_, held| !is_lost(&held.part));
         for places in &mut self.handlers {

@@ -134,7 +134,9 @@ impl World {
             }
             !lost(work.part)
         });
-        self.engine.lanes.lose(&changes.lost, &stopped);
+        if !changes.lost.is_empty() {
+            self.engine.lanes.lose(&changes.lost, &stopped);
+        }
         self.laws.restarted(lost);
         self.sweep |= !changes.gained.is_empty();
         self.expired = false;
