@@ -175,12 +175,13 @@ impl Db {
 
     fn fetched_delivery(&self, id: i64) -> FetchedDelivery {
         let row = &self.deliveries[&id];
+        let lane = row.lane();
         let mut after = self.deliveries.range(id + 1..);
         FetchedDelivery {
             handler: row.handler.to_owned(),
             waiting: row.status == "waiting",
             blocking: row.blocking,
-            followed: after.any(|(_, other)| other.blocking && other.is_in(&row.lane())),
+            followed: after.any(|(_, other)| other.blocking && other.is_in(&lane)),
             attempt: row.attempt,
             fetched: self.fetched(row.record),
         }
