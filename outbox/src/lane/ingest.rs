@@ -150,7 +150,8 @@ impl Lanes {
         let mut more = again;
         let mut first_cannot_run = false;
         for (place, row) in rows.into_iter().enumerate() {
-            more |= row.followed;
+            // Of the last one only: what follows the others is in here too.
+            more = again || row.followed;
             let record = row.fetched.record;
             if self.deliveries.contains_key(&(record.id, handler)) {
                 // Not forgotten yet, or due and in the queue already: to be read again.

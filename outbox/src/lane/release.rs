@@ -214,8 +214,12 @@ impl Lanes {
         let lost = self.start.extract_if(.., |work| is_lost(&work.part));
         let mut stopped = stopped.to_vec();
         stopped.extend(lost.map(|work| work.handler));
-        stopped.iter().for_each(|handler| self.leave_place(*handler));
-        stopped.iter().for_each(|handler| self.fill_places(*handler));
+        stopped
+            .iter()
+            .for_each(|handler| self.leave_place(*handler));
+        stopped
+            .iter()
+            .for_each(|handler| self.fill_places(*handler));
     }
 
     /// A handler is paused or goes on. When it goes on, its runnable lanes have to be read.

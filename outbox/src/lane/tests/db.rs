@@ -114,7 +114,8 @@ impl Db {
         let rows = self.records.iter();
         let rows = rows.filter(|(_, row)| !["completed", "discarded"].contains(&row.status));
         let of = |id: i64| self.deliveries.values().filter(move |row| row.record == id);
-        rows.map(|(id, row)| (*id, row, of(*id).collect())).collect()
+        rows.map(|(id, row)| (*id, row, of(*id).collect()))
+            .collect()
     }
 
     fn is_unfinished(&self, record: i64) -> bool {

@@ -2,6 +2,7 @@
 
 mod db;
 mod examples;
+mod found;
 mod laws;
 mod property;
 mod world;

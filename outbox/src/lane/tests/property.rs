@@ -44,7 +44,9 @@ struct Steps(Vec<Step>);
 impl fmt::Debug for Steps {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f)?;
-        self.0.iter().try_for_each(|step| writeln!(f, "    {step:?}"))
+        self.0
+            .iter()
+            .try_for_each(|step| writeln!(f, "    {step:?}"))
     }
 }
 
@@ -150,13 +152,12 @@ fn is_done(world: &World) -> bool {
 
 /// From now on everything succeeds. Whether it came to its end without a sweep beyond those that
 /// the loop makes after an error, a pause, or a lost lease.
-fn finish(world: &mut World) -> bool {
+pub(super) fn finish(world: &mut World) -> bool {
     world.claim(true);
-    (0..).zip(HANDLERS).for_each(|(ix, _)| world.pause(ix, false));
+    (0..)
+        .zip(HANDLERS)
+        .for_each(|(ix, _)| world.pause(ix, false));
     for round in 0..400 {
-        if round == 199 {
-            eprintln!("STUCK {:?} {:?}", world.db.unfinished(), world.engine);
-        }
         if round >= 200 && round % 4 == 0 {
             world.wish_sweep();
         }

@@ -204,8 +204,7 @@ impl World {
             3 => {
                 if let Some(plan) = &round.pending {
                     let now = Instant::now();
-                    self.late
-                        .look(parts, round.highest, Writers::InOrder, now);
+                    self.late.look(parts, round.highest, Writers::InOrder, now);
                     if round.sweep.is_some() {
                         self.late.read_again(parts, 0);
                     }
