@@ -46,7 +46,7 @@ impl Delivery {
         ["waiting", "scheduled", "failed"].contains(&self.status)
     }
 
-    fn is_in(&self, lane: &LaneName) -> bool {
+    pub(super) fn is_in(&self, lane: &LaneName) -> bool {
         self.part == lane.part && self.key == lane.key && self.handler == lane.handler
     }
 
@@ -59,56 +59,8 @@ impl Delivery {
     }
 }
 
-/// Publishing, and what a person on call does.
+/// Reading.
 impl Db {
-    pub(super) fn publish(&mut self, key: u16, event: &'static str, delay: Option<i64>) {
-        let id = i64::try_from(self.records.len()).unwrap() + 1;
-        let row = RecordRow {
-            part: key % 2,
-            key: format!("k{key}"),
-            event,
-            status: if delay.is_some() {
-                "scheduled"
-            } else {
-                "pending"
-            },
-            due: delay.map(|delay| self.now + delay),
-        };
-        self.records.insert(id, row);
-    }
-
-    pub(super) fn replay(&mut self, id: i64) {
-        let now = self.now;
-        let row = self.deliveries.get_mut(&id).unwrap();
-        if row.status == "failed" {
-            row.attempt.number += 1;
-            row.attempt.failure_count = 0;
-        }
-        if ["failed", "scheduled"].contains(&row.status) {
-            (row.status, row.due) = ("scheduled", now);
-        }
-    }
-
-    /// Discards a delivery. The next of its lane, if it waits only for that, is due now.
-    pub(super) fn discard(&mut self, id: i64) {
-        let now = self.now;
-        let row = self.deliveries.get_mut(&id).unwrap();
-        if !row.is_open() {
-            return;
-        }
-        (row.status, row.blocking) = ("discarded", false);
-        let (record, lane) = (row.record, row.lane());
-        if !self.is_unfinished(record) && self.records[&record].status == "split" {
-            self.records.get_mut(&record).unwrap().status = "discarded";
-        }
-        let mut rest = self.deliveries.values_mut();
-        if let Some(first) = rest.find(|row| row.blocking && row.is_in(&lane))
-            && first.status == "waiting"
-        {
-            (first.status, first.due) = ("scheduled", now);
-        }
-    }
-
     /// For messages.
     pub(super) fn unfinished(&self) -> Vec<(i64, &RecordRow, Vec<&Delivery>)> {
         let rows = self.records.iter();
@@ -118,43 +70,9 @@ impl Db {
             .collect()
     }
 
-    fn is_unfinished(&self, record: i64) -> bool {
+    pub(super) fn is_unfinished(&self, record: i64) -> bool {
         let mut rows = self.deliveries.values();
         rows.any(|row| row.record == record && row.is_open())
-    }
-
-    /// Another owner gets this partition, or the same one again.
-    pub(super) fn give(&mut self, part: u16, owner: Uuid) {
-        let lease = self.leases.entry(part).or_insert((owner, 0));
-        *lease = (owner, lease.1 + 1);
-    }
-
-    /// What another owner completes next in this partition.
-    pub(super) fn work_off(&mut self, part: u16) -> Vec<(i64, &'static str)> {
-        let lanes = self.deliveries.iter();
-        let first = lanes.filter(|(id, row)| {
-            row.part == part
-                && row.status != "failed"
-                && self.blocking(&row.lane()).next().map(|first| first.0) == Some(*id)
-        });
-        if let Some(id) = first.map(|(id, _)| *id).next() {
-            let row = self.deliveries.get_mut(&id).unwrap();
-            (row.status, row.blocking) = ("completed", false);
-            let (record, handler) = (row.record, row.handler);
-            self.finish(record);
-            return vec![(record, handler)];
-        }
-        let blocked = self.blocked_parts(&[part]);
-        let pending = |row: &RecordRow| row.part == part && row.status == "pending";
-        let mut records = self.records.iter_mut();
-        match records.find(|(_, row)| blocked.is_empty() && pending(row)) {
-            Some((id, row)) => {
-                row.status = "completed";
-                let handlers = super::laws::route(row.event).iter();
-                handlers.map(|handler| (*id, *handler)).collect()
-            }
-            None => Vec::new(),
-        }
     }
 
     pub(super) fn leases_of(&self, of: Uuid) -> Vec<Lease> {
@@ -163,10 +81,7 @@ impl Db {
             .map(|(&part, &(_, epoch))| Lease { part, epoch })
             .collect()
     }
-}
 
-/// Reading.
-impl Db {
     fn fetched(&self, id: i64) -> Fetched {
         let row = &self.records[&id];
         let record = super::record(id, &row.key, row.event);
@@ -240,7 +155,10 @@ impl Db {
         first.map(|(_, id)| self.fetched_delivery(*id)).collect()
     }
 
-    fn blocking<'a>(&'a self, lane: &'a LaneName) -> impl Iterator<Item = (&'a i64, &'a Delivery)> {
+    pub(super) fn blocking<'a>(
+        &'a self,
+        lane: &'a LaneName,
+    ) -> impl Iterator<Item = (&'a i64, &'a Delivery)> {
         let rows = self.deliveries.iter();
         rows.filter(|(_, row)| row.blocking && row.is_in(lane))
     }
@@ -335,7 +253,7 @@ impl Db {
         true
     }
 
-    fn finish(&mut self, id: i64) {
+    pub(super) fn finish(&mut self, id: i64) {
         if self.records[&id].status == "split" && !self.is_unfinished(id) {
             self.records.get_mut(&id).unwrap().status = "completed";
         }

@@ -4,7 +4,9 @@ mod db;
 mod examples;
 mod found;
 mod laws;
+mod people;
 mod property;
+mod reading;
 mod world;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};

@@ -6,38 +6,31 @@ use std::{mem, time::Duration};
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::{HANDLERS, Setup, db::Db, laws::Laws};
+use super::{HANDLERS, Setup, db::Db, laws::Laws, reading::Fetch};
 use crate::{
     Attempt, Completion, Decision, FailedBecause, HandlerError,
-    dispatcher::engine::{Engine, Want},
-    fetch::{Arrived, Late, Round, round::by_lane},
+    dispatcher::engine::Engine,
+    fetch::Late,
     lane::{HandlerIx, Unwritten, Work, completed_row},
-    store::{Fence, Writers},
+    store::Fence,
 };
 
 pub(super) struct World {
     setup: Setup,
     pub(super) db: Db,
     pub(super) engine: Engine,
-    late: Late,
-    fetch: Option<Fetch>,
+    pub(super) late: Late,
+    pub(super) fetch: Option<Fetch>,
     batch: Option<Taken>,
     /// What runs, each with the fence that it was started with.
     pub(super) running: Vec<(Work, Fence)>,
     /// The loop has been told to read everything again.
-    sweep: bool,
+    pub(super) sweep: bool,
     pub(super) paused: Vec<String>,
     thief: Uuid,
     /// Leases have run out, and the dispatcher knows that they may have.
     expired: bool,
     pub(super) laws: Laws,
-}
-
-/// A fetch that is under way, so many of its statements done.
-struct Fetch {
-    round: Round,
-    done: u8,
-    arrived: Arrived,
 }
 
 /// A batch that is being written.
@@ -54,10 +47,6 @@ pub(super) enum End {
     RetryIn(u8),
     Failed,
 }
-
-/// How many deliveries of a parked lane are read at once; few, so that some are left.
-const PER_LANE: usize = 2;
-const STATEMENTS: u8 = 7;
 
 impl World {
     pub(super) fn new(setup: Setup) -> Self {
@@ -153,101 +142,6 @@ impl World {
         }
         let paused = self.paused.clone();
         self.sweep |= self.engine.pause(&paused);
-    }
-
-    /// Starts a fetch, unless one is under way or there is nothing to read.
-    pub(super) fn round(&mut self, poll: bool, due: bool) -> bool {
-        if self.fetch.is_some() {
-            return false;
-        }
-        let sweep = mem::take(&mut self.sweep);
-        let want = Want {
-            poll: poll || sweep,
-            due: due || sweep,
-            sweep,
-            offset: 0,
-        };
-        self.fetch = self.engine.round(want).map(|round| Fetch {
-            round,
-            done: 0,
-            arrived: Arrived::default(),
-        });
-        self.fetch.is_some()
-    }
-
-    /// Like the slow sweep underneath.
-    pub(super) fn wish_sweep(&mut self) {
-        self.sweep = true;
-    }
-
-    /// The next statement of the fetch that is under way. Whether there was one.
-    pub(super) fn read(&mut self) -> bool {
-        let Some(fetch) = &mut self.fetch else {
-            return false;
-        };
-        let Fetch {
-            round,
-            done,
-            arrived,
-        } = fetch;
-        let (db, parts) = (&self.db, &round.parts);
-        match *done {
-            0 => {
-                let rows = db.lanes(&round.lanes, PER_LANE);
-                arrived.lanes = by_lane(&round.lanes, rows);
-            }
-            1 => {
-                let limit = round.due.unwrap_or(0);
-                arrived.due_deliveries = db.due_deliveries(parts, &round.handlers, limit);
-            }
-            2 => arrived.due_records = db.due_records(parts, round.due.unwrap_or(0)),
-            3 => {
-                if let Some(plan) = &round.pending {
-                    let now = Instant::now();
-                    self.late.look(parts, round.highest, Writers::InOrder, now);
-                    if round.sweep.is_some() {
-                        self.late.read_again(parts, 0);
-                    }
-                    let pages = self.late.from_there(&plan.pages);
-                    let known = match pages == plan.pages {
-                        true => &[],
-                        false => &*round.known,
-                    };
-                    arrived.pending = db.pending(&pages, known, plan.per_page, plan.limit);
-                    self.late.read(plan, &arrived.pending);
-                }
-            }
-            4 => {
-                arrived.runnable = match round.sweep {
-                    Some(limit) => db.runnable(parts, &round.handlers, limit),
-                    None => db.runnable(parts, &round.thirsty, round.thirst),
-                }
-            }
-            5 => arrived.blocked_parts = round.sweep.map(|_| db.blocked_parts(parts)),
-            6 => {
-                for lane in db.blocked(&arrived.lanes_to_ask(round)) {
-                    let handlers = arrived.blocked.entry(lane.key).or_default();
-                    handlers.insert(lane.handler);
-                }
-            }
-            _ => return false,
-        }
-        *done += 1;
-        *done <= STATEMENTS
-    }
-
-    /// The rest of the fetch is read, and all of it delivered; or it failed.
-    pub(super) fn arrive(&mut self, works: bool) {
-        while works && self.read() {}
-        let Some(Fetch { round, arrived, .. }) = self.fetch.take() else {
-            return;
-        };
-        if works {
-            self.engine.arrived(&round, arrived);
-        } else {
-            self.engine.failed(round);
-            self.sweep = true;
-        }
     }
 
     pub(super) fn take(&mut self) {
