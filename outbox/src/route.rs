@@ -30,6 +30,15 @@ impl Router {
         }
     }
 
+    /// Without a registry.
+    #[cfg(test)]
+    pub(crate) fn of(handlers: Vec<&'static Registration>) -> Self {
+        Self {
+            handlers,
+            known: RwLock::default(),
+        }
+    }
+
     /// The handlers that want events of this name.
     pub(crate) fn route(&self, event: &str) -> Arc<[HandlerIx]> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);

@@ -142,7 +142,10 @@ impl Engine {
         if nothing || self.marks.parts().is_empty() {
             return None;
         }
+        thirsty.iter().for_each(|ix| self.lanes.quench(*ix));
         let ids = thirsty.iter().filter_map(|ix| self.router.id(*ix));
+        // Lanes in memory may be found too; they must not hide the others.
+        let runnable = self.most / 4 + self.lanes.count();
         Some(Round {
             parts: self.marks.parts(),
             handlers: self.running_handlers(),
@@ -156,8 +159,8 @@ impl Engine {
                 Some(_) => self.lanes.known_records(),
                 None => Vec::new(),
             },
-            sweep: want.sweep.then_some(self.most / 4),
-            thirst: self.most / 4,
+            sweep: want.sweep.then_some(runnable),
+            thirst: runnable,
             thirsty: ids.collect(),
             pending,
             router: Arc::clone(&self.router),
@@ -174,6 +177,7 @@ impl Engine {
 
     /// The fetch failed.
     pub(crate) fn failed(&mut self, round: Round) {
+        self.thirst(&round.thirsty);
         self.lanes.fetch_failed(round.lanes);
     }
 
@@ -259,20 +263,22 @@ impl Engine {
     }
 
     fn runnable(&mut self, round: &Round, lanes: &[LaneName]) {
-        let mut found = HashSet::new();
         for lane in lanes {
             if let Some(handler) = self.router.handler(&lane.handler) {
-                found.insert(handler);
                 self.lanes.runnable_lane(lane, handler);
             }
         }
-        for id in &round.thirsty {
-            if let Some(handler) = self.router.handler(id)
-                && !found.contains(&handler)
-            {
-                self.lanes.quenched(handler);
-            }
+        // As many as were asked for: there may be more.
+        match round.sweep {
+            Some(limit) if lanes.len() >= limit => self.thirst(&round.handlers),
+            None if lanes.len() >= round.thirst => self.thirst(&round.thirsty),
+            Some(_) | None => {}
         }
+    }
+
+    fn thirst(&mut self, handlers: &[&str]) {
+        let handlers = handlers.iter().filter_map(|id| self.router.handler(id));
+        handlers.for_each(|handler| self.lanes.thirst(handler));
     }
 
     /// What is written from now on may block in these partitions.

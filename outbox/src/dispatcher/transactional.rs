@@ -79,7 +79,7 @@ impl<Db: Database> Transactional<'_, Db> {
         }
         let row = completed_row(self.work, self.handler.id());
         let (names, keep) = (&self.inner.names, self.inner.keeps_completed());
-        let (fence, stored) = (self.fence, self.work.stored);
+        let (fence, stored) = (self.fence, self.work.read);
         let completed = Db::complete(&mut transaction, names, fence, &row, stored, keep).await;
         let committed = match completed {
             Ok(true) => transaction.commit().await.map_err(unavailable),

@@ -230,7 +230,7 @@ pub(crate) struct Claim {
 
 impl Arrived {
     /// The lanes of all records that were read, where something may block.
-    fn lanes_to_ask(&self, round: &Round) -> Vec<LaneName> {
+    pub(crate) fn lanes_to_ask(&self, round: &Round) -> Vec<LaneName> {
         let known = self.blocked_parts.as_ref().unwrap_or(&round.may_block);
         let records = self.pending.iter().chain(&self.due_records);
         let mut seen = HashSet::new();
@@ -256,7 +256,7 @@ impl Arrived {
 }
 
 /// The rows of each lane that was asked for, none included.
-fn by_lane(
+pub(crate) fn by_lane(
     lanes: &[LaneName],
     rows: Vec<FetchedDelivery>,
 ) -> Vec<(LaneName, Vec<FetchedDelivery>)> {

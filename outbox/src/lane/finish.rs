@@ -147,7 +147,11 @@ impl Lanes {
         let Some(lane) = entry.lane(handler) else {
             return;
         };
-        lane.stand = Stand::Blocked;
+        // One that runs (its handler was just paused) is first; when it ends the rest is read.
+        lane.stand = match lane.running {
+            Some(_) => Stand::Behind,
+            None => Stand::Blocked,
+        };
         lane.settling += 1;
         lane.lingers = true;
         let queue = lane.queue.drain(..);

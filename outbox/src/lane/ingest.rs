@@ -51,11 +51,13 @@ impl Lanes {
             // own first, or what it did could not be told from what the others have not.
             let settings = self.settings.handlers.get(usize::from(handler));
             let transactional = settings.is_some_and(|settings| settings.transactional);
-            if lane.stand == Stand::Open && !(transactional && route.len() > 1) {
+            let first_a_row = paused || transactional && route.len() > 1;
+            if lane.stand == Stand::Open && !first_a_row {
                 lane.queue.push_back(Item {
                     record: Arc::clone(&record),
                     attempt: Attempt::first(),
                     stored: false,
+                    read: false,
                 });
             } else {
                 lane.parked();
@@ -94,7 +96,7 @@ impl Lanes {
                 part,
                 handler,
                 attempt,
-                stored: true,
+                read: true,
                 alone: true,
             };
             self.start_alone(alone);
@@ -107,6 +109,7 @@ impl Lanes {
             record: Arc::clone(&record),
             attempt,
             stored: true,
+            read: true,
         };
         if lane.stand == Stand::Blocked {
             lane.queue.push_front(item);
@@ -137,19 +140,27 @@ impl Lanes {
         let Stand::Checking { again } = lane.stand else {
             return;
         };
+        let places = self.handlers.get(usize::from(handler));
+        if places.is_none_or(|places| places.paused) {
+            // All of it is found again when the handler goes on.
+            lane.stand = Stand::Blocked;
+            self.advance(&name.key, handler);
+            return;
+        }
         let mut more = again;
         let mut first_cannot_run = false;
         for (place, row) in rows.into_iter().enumerate() {
-            more |= row.followed;
-            if !row.waiting {
-                // What stands behind it is read when it has ended.
-                first_cannot_run = place == 0;
+            // Of the last one only: what follows the others is in here too.
+            more = again || row.followed;
+            let record = row.fetched.record;
+            if self.deliveries.contains_key(&(record.id, handler)) {
+                // Not forgotten yet, or due and in the queue already: to be read again.
                 more = true;
                 break;
             }
-            let record = row.fetched.record;
-            if self.deliveries.contains_key(&(record.id, handler)) {
-                // Not forgotten yet: to be read again.
+            if !row.waiting {
+                // What stands behind it is read when it has ended.
+                first_cannot_run = place == 0;
                 more = true;
                 break;
             }
@@ -158,6 +169,7 @@ impl Lanes {
                 record: Arc::new(record),
                 attempt: row.attempt,
                 stored: true,
+                read: true,
             });
         }
         lane.stand = match (first_cannot_run, more) {

@@ -29,6 +29,8 @@ pub(super) struct Item {
     pub(super) attempt: Attempt,
     /// Whether it has a delivery row of its own. Without one its record is still pending.
     pub(super) stored: bool,
+    /// Whether it was read from that row. If not, the row may not be written yet.
+    pub(super) read: bool,
 }
 
 /// The record that runs. Its [`Item`] is with the handler.

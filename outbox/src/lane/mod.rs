@@ -62,8 +62,8 @@ pub(crate) struct Work {
     pub(crate) part: u16,
     pub(crate) handler: HandlerIx,
     pub(crate) attempt: Attempt,
-    /// Whether it had a delivery row when it was started.
-    pub(crate) stored: bool,
+    /// Whether it was read from a delivery row. If not, it may have got one since, or be about to.
+    pub(crate) read: bool,
     /// Outside of its lane: retried while later records of the lane went on.
     pub(crate) alone: bool,
 }
@@ -77,6 +77,8 @@ pub(crate) struct Unwritten {
     records: Vec<i64>,
     deliveries: Vec<(i64, HandlerIx)>,
     lanes: Vec<(Box<str>, HandlerIx)>,
+    /// Handlers with lanes that can be found as runnable once this is written.
+    aside: Vec<HandlerIx>,
 }
 
 /// All lanes of the partitions that this process owns.
@@ -134,8 +136,9 @@ struct Places {
     /// Deliveries outside of lanes, for the same.
     alone: VecDeque<Work>,
     paused: bool,
-    /// Some of its lanes were put aside, runnable, because it is slow.
-    spilled: bool,
+    /// There may be runnable lanes of it that are not in memory: they were put aside, or a fetch
+    /// found more than it was to bring.
+    thirsty: bool,
 }
 
 impl Lanes {
@@ -154,6 +157,11 @@ impl Lanes {
             fetching: false,
             fading: Vec::new(),
         }
+    }
+
+    /// How many lanes are in memory.
+    pub(crate) fn count(&self) -> usize {
+        self.keys.values().map(|key| key.lanes.len()).sum()
     }
 
     /// How many records and deliveries are in memory.
@@ -188,6 +196,7 @@ impl Lanes {
         !self.unwritten.batch.is_empty()
             || !self.unwritten.deliveries.is_empty()
             || !self.unwritten.lanes.is_empty()
+            || !self.unwritten.aside.is_empty()
     }
 
     /// Whether there are parked lanes to be read.
@@ -201,6 +210,22 @@ impl Lanes {
             && self.deliveries.is_empty()
             && self.checks.is_empty()
             && !self.has_unwritten()
+    }
+
+    /// What is left in memory, if anything is.
+    #[cfg(test)]
+    fn left_over(&self) -> Option<String> {
+        let places = |places: &Places| {
+            places.taken > 0 || !places.waiting.is_empty() || !places.alone.is_empty()
+        };
+        let left = self.in_flight() > 0
+            || !self.keys.is_empty()
+            || !self.start.is_empty()
+            || !self.checks.is_empty()
+            || !self.fading.is_empty()
+            || self.has_unwritten()
+            || self.handlers.iter().any(places);
+        left.then(|| format!("{self:?}"))
     }
 
     /// A fetch starts. Returns at most `limit` parked lanes that it is to read.

@@ -41,7 +41,7 @@ impl Lanes {
                     part,
                     handler,
                     attempt: item.attempt,
-                    stored: item.stored,
+                    read: item.read,
                     alone: false,
                 });
             }
@@ -144,6 +144,9 @@ impl Lanes {
         for (key, handler) in &written.lanes {
             self.advance(key, *handler);
         }
+        for handler in &written.aside {
+            self.thirst(*handler);
+        }
         if self.fetching {
             self.fading.push(written);
         } else {
@@ -185,7 +188,6 @@ impl Lanes {
         let is_lost = |part: &u16| lost.contains(part);
         self.keys.retain(|_, key| !is_lost(&key.held.part));
         self.checks.retain(|lane| !is_lost(&lane.part));
-        self.start.retain(|work| !is_lost(&work.part));
         let batch = &mut self.unwritten.batch;
         let records = &self.records;
         let kept = |id: &i64| records.get(id).is_some_and(|held| !is_lost(&held.part));
@@ -195,15 +197,29 @@ impl Lanes {
         batch.split_rows.retain(|row| !is_lost(&row.part));
         batch.changed.retain(|row| !is_lost(&row.part));
         batch.failures.retain(|row| !is_lost(&row.part));
+        // It will be taken in the new era, in which the same may be read again.
+        self.unwritten.records.retain(kept);
+        let held = &self.deliveries;
+        let kept = |name: &_| held.get(name).is_some_and(|held| !is_lost(&held.part));
+        self.unwritten.deliveries.retain(kept);
+        let keys = &self.keys;
+        let lanes = &mut self.unwritten.lanes;
+        lanes.retain(|(key, _)| keys.contains_key(key));
         self.records.retain(|_, held| !is_lost(&held.part));
         self.deliveries.retain(|_, held| !is_lost(&held.part));
         for places in &mut self.handlers {
             places.alone.retain(|work| !is_lost(&work.part));
         }
-        for handler in stopped {
-            self.leave_place(*handler);
-            self.fill_places(*handler);
-        }
+        // What was not started yet had its place all the same.
+        let lost = self.start.extract_if(.., |work| is_lost(&work.part));
+        let mut stopped = stopped.to_vec();
+        stopped.extend(lost.map(|work| work.handler));
+        stopped
+            .iter()
+            .for_each(|handler| self.leave_place(*handler));
+        stopped
+            .iter()
+            .for_each(|handler| self.fill_places(*handler));
     }
 
     /// A handler is paused or goes on. When it goes on, its runnable lanes have to be read.
@@ -211,7 +227,12 @@ impl Lanes {
         let Some(places) = self.handlers.get_mut(usize::from(handler)) else {
             return;
         };
-        if mem::replace(&mut places.paused, paused) || !paused {
+        let was = mem::replace(&mut places.paused, paused);
+        if was && !paused {
+            // Not before what was parked meanwhile is written: it could not be found.
+            self.unwritten.aside.push(handler);
+        }
+        if was || !paused {
             return;
         }
         let lanes = self.put_all_aside(handler);
@@ -230,29 +251,34 @@ impl Lanes {
             return false;
         };
         let lanes = self.put_aside(ix, records);
-        if let Some(places) = self.handlers.get_mut(handler)
-            && lanes > 0
-        {
-            places.spilled = true;
+        if lanes > 0 {
+            self.unwritten.aside.push(ix);
         }
         lanes > 0
     }
 
-    /// Handlers with lanes that were put aside, and that have room for them again.
+    /// Handlers that may have runnable lanes in the database, and that have room for them.
     pub(crate) fn thirsty(&self) -> Vec<HandlerIx> {
         let handlers = self.handlers.iter().enumerate();
         let thirsty = handlers.filter(|(_, places)| {
-            places.spilled && !places.paused && places.waiting.is_empty() && places.alone.is_empty()
+            places.thirsty && !places.paused && places.waiting.is_empty() && places.alone.is_empty()
         });
         thirsty
             .filter_map(|(handler, _)| HandlerIx::try_from(handler).ok())
             .collect()
     }
 
-    /// No lane of this handler is put aside any more.
-    pub(crate) fn quenched(&mut self, handler: HandlerIx) {
+    /// There may be runnable lanes of this handler that are not in memory.
+    pub(crate) fn thirst(&mut self, handler: HandlerIx) {
         if let Some(places) = self.handlers.get_mut(usize::from(handler)) {
-            places.spilled = false;
+            places.thirsty = true;
+        }
+    }
+
+    /// A fetch goes for them. What is put aside from now on, it may not see.
+    pub(crate) fn quench(&mut self, handler: HandlerIx) {
+        if let Some(places) = self.handlers.get_mut(usize::from(handler)) {
+            places.thirsty = false;
         }
     }
 
@@ -260,6 +286,9 @@ impl Lanes {
     fn put_all_aside(&mut self, handler: HandlerIx) -> usize {
         if let Some(places) = self.handlers.get_mut(usize::from(handler)) {
             places.waiting.clear();
+            // Still due in the database.
+            let alone = places.alone.drain(..).map(|work| (work.record.id, handler));
+            self.unwritten.deliveries.extend(alone);
         }
         let mut aside = Vec::new();
         for (name, key) in &mut self.keys {
