@@ -13,7 +13,7 @@
 //! 6. **handler**: what it is given ([`FromContext`], [`State`]) and what it answers ([`HandlerError`]).
 //! 7. **retry**: what happens after a failure; [`RetryPolicy`], [`Retry`], [`decide`].
 //!
-//! **config** is the same from a file and the environment.
+//! **config** is the same from a file and the environment; **testing** drives all of it by hand.
 
 mod attempt;
 mod clock;
@@ -66,6 +66,9 @@ mod failure;
 mod settle;
 
 mod config;
+
+#[cfg(feature = "testing")]
+pub mod testing;
 
 #[doc(hidden)]
 pub mod __private;

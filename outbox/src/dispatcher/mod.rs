@@ -11,7 +11,7 @@ use std::{fmt, sync::Arc, time::Duration};
 use tokio::{sync::oneshot, task::JoinHandle, time::Instant};
 
 use crate::{
-    Database, Outbox, PermanentFailure, Result,
+    Database, HandlerEntry, Outbox, PermanentFailure, Result,
     error::While as _,
     lane::{HandlerSettings, LaneSettings},
     lease::Leases,
@@ -40,6 +40,11 @@ impl<Db: Database> Outbox<Db> {
     }
 
     pub(crate) fn engine(&self) -> Engine {
+        self.engine_with(|entry| entry.concurrency().unwrap_or(PLACES))
+    }
+
+    /// With that many places for invocations of each handler.
+    pub(crate) fn engine_with(&self, places: impl Fn(&HandlerEntry) -> u32) -> Engine {
         let inner = &self.inner;
         let handlers = inner
             .registry
@@ -47,7 +52,7 @@ impl<Db: Database> Outbox<Db> {
             .iter()
             .map(|entry| HandlerSettings {
                 id: entry.id(),
-                places: entry.concurrency().unwrap_or(PLACES),
+                places: places(entry),
                 skips: entry.on_permanent_failure() == PermanentFailure::Skip,
             });
         let settings = LaneSettings {

@@ -5,6 +5,8 @@ mod lease;
 mod publish;
 mod schema;
 mod settle;
+#[cfg(feature = "testing")]
+pub(crate) mod testing;
 
 use sqlx::Sqlite;
 

@@ -1,0 +1,379 @@
+//! Tests of handlers without a server, without sleeping, and with the same result each time.
+//!
+//! A [`Kit`] is an outbox on a database of its own, with a clock that the test moves. What a
+//! dispatcher does with many tasks, the kit does one thing after the other in the test's own task:
+//! the same decisions, the same statements, the same tables.
+//!
+//! ```
+//! use std::time::Duration;
+//! use outbox::{outbox_handler, testing::{Kit, StepOutcome}, Metadata, OutboxEvent};
+//!
+//! #[derive(Debug, PartialEq, serde::Serialize, serde::Deserialize, OutboxEvent)]
+//! #[outbox_event(name = "order.created", key = order_id)]
+//! struct OrderCreated {
+//!     order_id: i64,
+//! }
+//!
+//! #[outbox_handler(id = "charge-card")] // the default policy: 1 s, 2 s, 4 s
+//! async fn charge_card(event: OrderCreated, meta: &Metadata) -> Result<(), &'static str> {
+//!     if meta.is_retry() { Ok(()) } else { Err("the bank is closed") }
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> outbox::Result<()> {
+//! let kit = Kit::new(|builder| builder.handler::<charge_card>()).await?;
+//!
+//! let mut tx = kit.begin().await?;
+//! kit.outbox().publish(&mut tx, &OrderCreated { order_id: 1 }).await?; // or your service does
+//! assert_eq!(kit.published::<OrderCreated>(&mut tx).await?, [OrderCreated { order_id: 1 }]);
+//! tx.commit().await.expect("a commit");
+//!
+//! let steps = kit.run_until_idle().await?;
+//! assert_eq!(steps[0].outcome, StepOutcome::Retry { delay: Duration::from_secs(1) });
+//! assert_eq!(steps[0].error.as_deref(), Some("the bank is closed"));
+//!
+//! assert!(kit.run_until_idle().await?.is_empty()); // no time has passed
+//! kit.advance(Duration::from_secs(1));
+//! let steps = kit.run_until_idle().await?;
+//! assert_eq!((steps[0].attempt, steps[0].outcome), (2, StepOutcome::Completed));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Order
+//!
+//! One handler runs at a time. Of all that could run now, the record with the lowest id is first;
+//! of one record, the handler whose id comes first. A handler's `concurrency` makes no difference.
+//! A record that waits in its lane cannot run, here as anywhere. [`Kit::step`] again and again
+//! does what [`Kit::run_until_idle`] does.
+//!
+//! # Time
+//!
+//! The clock stands still until the test, or a handler that was given a clone of it, moves it.
+//! Due times, the time of publishing and the times of failures are exact to the microsecond.
+//! Delays are taken as they are: a retry after an hour runs when the clock has moved by an hour.
+//! The clock starts a minute ahead of the machine's, so that what the database itself dates "now",
+//! as when a person replays a record, is not in the kit's future. For `at(..)`, ask
+//! [`Kit::clock`], not the machine.
+//!
+//! What a handler waits for itself, with `tokio::time::sleep` or a `timeout` in its attribute, takes
+//! as long as it takes.
+//!
+//! # The database
+//!
+//! A SQLite file in the folder for temporary files, in WAL mode, that is gone with the kit. Not
+//! `sqlite::memory:`, which is a database per connection: a pool of one would hang a handler, or
+//! the kit, as soon as anybody holds a second connection. Nor a shared cache, in which readers wait
+//! for writers. With a file, handlers use [`Kit::pool`] as they would in production, and an open
+//! transaction can be compared with what is committed. SQLite has one writer at a time, however:
+//! a transaction that has written has to end before the kit runs, which says so after a second
+//! ([`KitError::TransactionOpen`]).
+//!
+//! Only the handlers that the test names are there, whatever is linked; for all of them use
+//! `builder.registry(Registry::linked())`.
+
+mod error;
+mod folder;
+mod hands;
+mod restore;
+mod step;
+mod view;
+
+use std::{fmt, sync::atomic::Ordering, time::Duration};
+
+use sqlx::{Sqlite, SqliteConnection, SqlitePool, Transaction};
+use tokio::sync::Mutex;
+
+pub use error::KitError;
+pub use restore::Restore;
+pub use step::{Step, StepOutcome};
+pub use view::{Delivery, DeliveryStatus, RecordStatus};
+
+use crate::{
+    Clock as _, EventError, ManualClock, Outbox, OutboxBuilder, OutboxEvent, Record, Registry,
+    Result, Scheduled, SystemClock, clock::later, store::sqlite::testing as sql,
+};
+use error::database;
+use folder::Folder;
+use hands::{Hands, Run};
+
+/// An outbox in a test: see [the module](self).
+///
+/// Dropped, its database is gone, also for whoever still has its pool.
+#[must_use = "the database is gone when it is dropped"]
+pub struct Kit {
+    outbox: Outbox<Sqlite>,
+    clock: ManualClock,
+    hands: Mutex<Hands>,
+    folder: Folder,
+}
+
+/// How far the clock starts ahead of the machine's.
+const AHEAD: Duration = Duration::from_secs(60);
+/// More than this without time passing is no end in sight.
+const MOST_AT_ONCE: usize = 100_000;
+
+impl Kit {
+    /// An outbox with what the closure adds: handlers, their state, policies, configuration.
+    ///
+    /// ```
+    /// # use outbox::{outbox_handler, OutboxEvent, State, testing::Kit};
+    /// # #[derive(serde::Serialize, serde::Deserialize, OutboxEvent)]
+    /// # #[outbox_event(name = "order.created", key = order_id)]
+    /// # struct OrderCreated { order_id: i64 }
+    /// # #[derive(Clone)] struct Bank;
+    /// #[outbox_handler]
+    /// async fn charge_card(event: OrderCreated, State(bank): State<Bank>) {}
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> outbox::Result<()> {
+    /// let kit = Kit::new(|builder| builder.handler::<charge_card>().state(Bank)).await?;
+    /// let publisher = Kit::new(|builder| builder.allow_empty()).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// When the outbox cannot be built, as in [`OutboxBuilder::build`].
+    pub async fn new(
+        build: impl FnOnce(OutboxBuilder<Sqlite>) -> OutboxBuilder<Sqlite>,
+    ) -> Result<Self> {
+        let folder = Folder::new()?;
+        // In whole microseconds, as it is stored.
+        let start = later(SystemClock.now(), AHEAD).as_microsecond();
+        let start = jiff::Timestamp::from_microsecond(start).unwrap_or_default();
+        let clock = ManualClock::at(start);
+        let builder = Outbox::builder(folder.pool().await?).registry(Registry::builder());
+        let outbox = build(builder).hand_clock(clock.clone()).build().await?;
+        let hands = Hands::new(outbox.clone(), clock.clone());
+        let kit = Self {
+            outbox,
+            clock,
+            hands: Mutex::new(hands),
+            folder,
+        };
+        kit.tell_the_offset();
+        Ok(kit)
+    }
+
+    /// The outbox to publish with.
+    #[must_use]
+    pub fn outbox(&self) -> &Outbox<Sqlite> {
+        &self.outbox
+    }
+
+    /// The database, for the tables of the test and for handlers.
+    #[must_use]
+    pub fn pool(&self) -> &SqlitePool {
+        &self.outbox.inner.pool
+    }
+
+    /// The time, for the test and for handlers.
+    #[must_use]
+    pub fn clock(&self) -> &ManualClock {
+        &self.clock
+    }
+
+    /// Starts a transaction; the same as `pool().begin()`.
+    ///
+    /// # Errors
+    /// When there is no connection left.
+    pub async fn begin(&self) -> Result<Transaction<'static, Sqlite>> {
+        self.pool().begin().await.map_err(database)
+    }
+
+    /// Publishes an event in a transaction of its own. The id of its record.
+    ///
+    /// # Errors
+    /// As [`Outbox::publish`]; when a transaction of the test is open.
+    pub async fn publish<E: OutboxEvent>(&self, event: &E) -> Result<i64> {
+        let mut tx = self.begin().await?;
+        let sent = self.outbox.schedule(event).send(&mut tx).await?;
+        tx.commit().await.map_err(database)?;
+        match sent {
+            Scheduled::Published { record_id } => Ok(record_id),
+            // It has no dedup key.
+            Scheduled::Duplicate => Ok(0),
+        }
+    }
+
+    /// The events of this type that an open transaction has published so far, in order. What was
+    /// committed before is not among them, nor what another transaction did.
+    ///
+    /// # Errors
+    /// When the database fails, or one is not readable as `E`.
+    pub async fn published<E: OutboxEvent>(
+        &self,
+        transaction: &mut SqliteConnection,
+    ) -> Result<Vec<E>> {
+        decoded(&self.published_records(transaction).await?)
+    }
+
+    /// All that an open transaction has published so far, in order, with keys and headers.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn published_records(
+        &self,
+        transaction: &mut SqliteConnection,
+    ) -> Result<Vec<Record>> {
+        let names = &self.outbox.inner.names;
+        // Another connection sees what is committed, and nothing else. Ids grow, and one
+        // transaction at a time draws them.
+        let mut committed = self.pool().acquire().await.map_err(database)?;
+        let highest = sql::highest(&mut committed, names).await;
+        let highest = highest.map_err(database)?;
+        let records = sql::records(transaction, names, highest).await;
+        records.map_err(database)
+    }
+
+    /// The events of this type that were ever committed, in order, whatever became of them. For
+    /// code that commits its own transactions.
+    ///
+    /// # Errors
+    /// When the database fails, or one is not readable as `E`.
+    pub async fn committed<E: OutboxEvent>(&self) -> Result<Vec<E>> {
+        let mut connection = self.pool().acquire().await.map_err(database)?;
+        let records = sql::records(&mut connection, &self.outbox.inner.names, 0).await;
+        decoded(&records.map_err(database)?)
+    }
+
+    /// Makes one invocation, if something is due now.
+    ///
+    /// # Errors
+    /// When a transaction of the test is open, or the database fails.
+    pub async fn step(&self) -> Result<Option<Step>> {
+        let mut hands = self.hands.lock().await;
+        Box::pin(async { hands.run().await?.step().await }).await
+    }
+
+    /// Makes every invocation that is due now: also those of records that handlers publish, and
+    /// of retries without a delay. What is due later stays.
+    ///
+    /// # Errors
+    /// When a transaction of the test is open, there is no end, or the database fails.
+    pub async fn run_until_idle(&self) -> Result<Vec<Step>> {
+        let mut hands = self.hands.lock().await;
+        let mut steps = Vec::new();
+        Box::pin(async {
+            let mut run = hands.run().await?;
+            all_due(&mut run, &mut steps).await
+        })
+        .await?;
+        Ok(steps)
+    }
+
+    /// Lets that much time pass, and makes every invocation at the moment at which it is due.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use outbox::{outbox_handler, retryable, testing::Kit, OutboxEvent};
+    /// # #[derive(serde::Serialize, serde::Deserialize, OutboxEvent)]
+    /// # #[outbox_event(name = "order.created", key = order_id)]
+    /// # struct OrderCreated { order_id: i64 }
+    /// #[outbox_handler]
+    /// #[retryable(fixed("30d"), max_retries = 11)]
+    /// async fn charge_card(event: OrderCreated) -> Result<(), &'static str> {
+    ///     Err("no card")
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> outbox::Result<()> {
+    /// let kit = Kit::new(|builder| builder.handler::<charge_card>()).await?;
+    /// kit.publish(&OrderCreated { order_id: 1 }).await?;
+    /// let year = kit.run_for(Duration::from_secs(365 * 24 * 3600)).await?;
+    /// assert_eq!(year.len(), 12);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// When a transaction of the test is open, there is no end, or the database fails.
+    pub async fn run_for(&self, time: Duration) -> Result<Vec<Step>> {
+        let mut hands = self.hands.lock().await;
+        let end = later(self.clock.now(), time).as_microsecond();
+        let mut steps = Vec::new();
+        Box::pin(async {
+            let mut run = hands.run().await?;
+            loop {
+                all_due(&mut run, &mut steps).await?;
+                let next = run.next_due().await?.filter(|next| *next <= end);
+                let until = next.unwrap_or(end) - self.clock.now().as_microsecond();
+                self.advance(Duration::from_micros(u64::try_from(until).unwrap_or(0)));
+                if next.is_none() {
+                    return Ok::<(), crate::Error>(());
+                }
+            }
+        })
+        .await?;
+        Ok(steps)
+    }
+
+    /// Moves the clock. Nothing runs until it is told to.
+    pub fn advance(&self, by: Duration) {
+        self.clock.advance(by);
+        self.tell_the_offset();
+    }
+
+    /// For what asks the database for the time. Not exact: its clock goes on.
+    fn tell_the_offset(&self) {
+        let offset = self.clock.now().as_microsecond() - SystemClock.now().as_microsecond();
+        self.outbox.inner.offset.store(offset, Ordering::Release);
+    }
+
+    /// What a record waits for.
+    ///
+    /// # Errors
+    /// When there is no such record, or the database fails.
+    pub async fn status(&self, record_id: i64) -> Result<RecordStatus> {
+        let mut connection = self.pool().acquire().await.map_err(database)?;
+        let found = sql::record(&mut connection, &self.outbox.inner.names, record_id).await;
+        let found = found.map_err(database)?;
+        let (.., status) = found.ok_or(KitError::NoSuchRecord(record_id))?;
+        Ok(status)
+    }
+
+    /// Where a record stands with each handler that did not finish with it at once, by handler.
+    /// None while it is pending, and none if all finished at their first attempt.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn deliveries(&self, record_id: i64) -> Result<Vec<Delivery>> {
+        let mut connection = self.pool().acquire().await.map_err(database)?;
+        let found = sql::deliveries(&mut connection, &self.outbox.inner.names, record_id).await;
+        found.map_err(database)
+    }
+}
+
+async fn all_due(run: &mut Run<'_>, steps: &mut Vec<Step>) -> Result<()> {
+    let before = steps.len();
+    while let Some(step) = run.step().await? {
+        let handler = step.handler.clone();
+        steps.push(step);
+        let steps = steps.len() - before;
+        if steps >= MOST_AT_ONCE {
+            return Err(KitError::Endless { steps, handler }.into());
+        }
+    }
+    Ok(())
+}
+
+fn decoded<E: OutboxEvent>(records: &[Record]) -> Result<Vec<E>> {
+    let of_type = records.iter().filter(|record| record.event == E::NAME);
+    let events = of_type.map(|record| {
+        E::from_json(&record.payload).map_err(|error| EventError::Invalid {
+            event: E::NAME,
+            source: error.into(),
+        })
+    });
+    Ok(events.collect::<Result<_, _>>()?)
+}
+
+impl fmt::Debug for Kit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Kit")
+            .field("now", &self.clock.now())
+            .field("folder", &self.folder.path())
+            .finish_non_exhaustive()
+    }
+}
