@@ -211,7 +211,15 @@ impl<Db: Database> OutboxBuilder<Db> {
         self
     }
 
-    fn clock(&self) -> Arc<dyn Clock> {
+    /// The database, for handlers that need it: `.state(pool)`.
+    #[must_use]
+    pub fn pool(&self) -> &Pool<Db> {
+        &self.pool
+    }
+
+    /// What tells the outbox the time; in a test, the test's clock.
+    #[must_use]
+    pub fn clock(&self) -> Arc<dyn Clock> {
         #[cfg(feature = "testing")]
         if let Some(clock) = &self.hand_clock {
             return Arc::new(clock.clone());

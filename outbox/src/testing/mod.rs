@@ -49,7 +49,7 @@
 //!
 //! # Time
 //!
-//! The clock stands still until the test, or a handler that was given a clone of it, moves it.
+//! The clock stands still until the test moves it, also while handlers run.
 //! Due times, the time of publishing and the times of failures are exact to the microsecond.
 //! Delays are taken as they are: a retry after an hour runs when the clock has moved by an hour.
 //! The clock starts a minute ahead of the machine's, so that what the database itself dates "now",
@@ -114,7 +114,9 @@ const AHEAD: Duration = Duration::from_secs(60);
 const MOST_AT_ONCE: usize = 100_000;
 
 impl Kit {
-    /// An outbox with what the closure adds: handlers, their state, policies, configuration.
+    /// An outbox with what the closure adds: handlers, their state, policies, configuration. The
+    /// builder has the [`pool`](OutboxBuilder::pool) and the [`clock`](OutboxBuilder::clock) for
+    /// handlers that need them.
     ///
     /// ```
     /// # use outbox::{outbox_handler, OutboxEvent, State, testing::Kit};
@@ -143,7 +145,10 @@ impl Kit {
         let start = later(SystemClock.now(), AHEAD).as_microsecond();
         let start = jiff::Timestamp::from_microsecond(start).unwrap_or_default();
         let clock = ManualClock::at(start);
-        let builder = Outbox::builder(folder.pool().await?).registry(Registry::builder());
+        let builder = Outbox::builder(folder.pool().await?)
+            .registry(Registry::builder())
+            .hand_clock(clock.clone());
+        // Again, for a closure that comes with a builder of its own.
         let outbox = build(builder).hand_clock(clock.clone()).build().await?;
         let hands = Hands::new(outbox.clone(), clock.clone());
         let kit = Self {
