@@ -67,6 +67,22 @@ async fn a_lane_goes_on_in_order_after_its_retry() {
     assert_eq!(order, expected);
 }
 
+#[tokio::test]
+async fn a_step_leaves_the_other_handlers_of_its_record() {
+    let kit = kit_of_two(Script::succeeds()).await;
+    let id = publish(&kit, "a", 1).await;
+    let step = kit.step().await.expect("a step").expect("a step");
+    assert_eq!(step.handler, "charge");
+    let left = kit.deliveries(id).await.expect("rows");
+    let left: Vec<&str> = left.iter().map(|delivery| &*delivery.handler).collect();
+    assert_eq!(left, ["mail"]);
+    let step = kit.step().await.expect("a step").expect("a step");
+    assert_eq!((&*step.handler, step.attempt), ("mail", 1));
+    assert_eq!(kit.step().await.expect("no step"), None);
+    let status = kit.status(id).await.expect("a status");
+    assert_eq!(status, outbox::testing::RecordStatus::Completed);
+}
+
 /// Stepping is running, and each step is one invocation.
 #[tokio::test]
 async fn step_by_step_is_the_same_as_at_once() {

@@ -86,7 +86,7 @@ async fn every_state_goes_on_from_there() {
         assert_eq!(run(&kit).await, []);
         let step = &kit.run_for(SECOND).await.expect("a run")[0];
         assert_eq!((&*step.handler, step.attempt), ("charge", 2));
-        assert_eq!(step.at, kit.clock().now());
+        assert_eq!(step.at, kit.now());
 
         let (handler, attempt, error) = ("mail", 4, "no address");
         let failed = Restore::Failed {

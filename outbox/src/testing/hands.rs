@@ -1,7 +1,10 @@
 //! The dispatcher's work, done by hand: the same engine, reader and writer, one after the other
 //! in the caller's task.
 
-use std::collections::{BTreeMap, HashSet};
+use std::{
+    collections::{BTreeMap, HashSet},
+    mem,
+};
 
 use jiff::Timestamp;
 use sqlx::{Sqlite, SqliteConnection, pool::PoolConnection};
@@ -10,7 +13,7 @@ use uuid::Uuid;
 
 use super::{KitError, Step, error::database};
 use crate::{
-    Clock as _, ManualClock, Outbox, Result, SystemClock,
+    Clock as _, Decision, ManualClock, NoHandler, Outbox, Result, SystemClock,
     dispatcher::engine::{Engine, Want},
     fetch::Fetcher,
     lane::{HandlerIx, Work},
@@ -41,6 +44,8 @@ pub(super) struct Run<'a> {
     engine: Engine,
     /// What could run now, in the order in which it does.
     ready: BTreeMap<(i64, HandlerIx), Work>,
+    /// Records with which one handler is done, of which the others may be among those.
+    begun: HashSet<i64>,
     /// When the database was read last. None: not yet.
     read_at: Option<Timestamp>,
 }
@@ -71,6 +76,7 @@ impl Hands {
             hands: self,
             engine,
             ready: BTreeMap::new(),
+            begun: HashSet::new(),
             read_at: None,
         })
     }
@@ -133,8 +139,7 @@ impl Run<'_> {
         self.hands
     }
 
-    /// Makes the next invocation, if something is due. Whatever was ready beside it and did not
-    /// run is as it was when this is dropped.
+    /// Makes the next invocation, if something is due. Goes before [`leave`](Self::leave).
     pub(super) async fn step(&mut self) -> Result<Option<Step>> {
         // A handler may have moved the clock, or be due again at once.
         let stale = self.read_at != Some(self.hands.clock.now());
@@ -153,14 +158,32 @@ impl Run<'_> {
             .dispatch(&work.record, work.attempt, states, &self.hands.clock)
             .await;
         let step = Step::of(&work, entry.id(), at, &decision);
-        if let crate::Decision::RetryAt { at, .. } = &decision
+        if let Decision::RetryAt { at, .. } = &decision
             && *at <= self.hands.clock.now()
         {
             self.read_at = None;
         }
+        self.begun.insert(work.record.id);
         self.engine.lanes.finished(&work, decision);
         self.write().await?;
         Ok(step)
+    }
+
+    /// The end, with something left to run. Of a record at its first attempts, only memory knows
+    /// which handlers are done: those that are not get their deliveries. The rest is as it was.
+    pub(super) async fn leave(mut self) -> Result<()> {
+        for ((record_id, _), work) in mem::take(&mut self.ready) {
+            let only_here = self.begun.contains(&record_id) && !work.attempt.is_retry();
+            if only_here && !work.alone {
+                let not_run = Decision::NoHandler(NoHandler {
+                    event: work.record.event.clone(),
+                    handler: None,
+                    nearest: None,
+                });
+                self.engine.lanes.finished(&work, not_run);
+            }
+        }
+        self.write().await
     }
 
     /// The next time at which something is due, after the present.

@@ -54,7 +54,7 @@
 //! Delays are taken as they are: a retry after an hour runs when the clock has moved by an hour.
 //! The clock starts a minute ahead of the machine's, so that what the database itself dates "now",
 //! as when a person replays a record, is not in the kit's future. For `at(..)`, ask
-//! [`Kit::clock`], not the machine.
+//! [`Kit::now`], not the machine.
 //!
 //! What a handler waits for itself, with `tokio::time::sleep` or a `timeout` in its attribute, takes
 //! as long as it takes.
@@ -81,6 +81,7 @@ mod view;
 
 use std::{fmt, sync::atomic::Ordering, time::Duration};
 
+use jiff::Timestamp;
 use sqlx::{Sqlite, SqliteConnection, SqlitePool, Transaction};
 use tokio::sync::Mutex;
 
@@ -143,7 +144,7 @@ impl Kit {
         let folder = Folder::new()?;
         // In whole microseconds, as it is stored.
         let start = later(SystemClock.now(), AHEAD).as_microsecond();
-        let start = jiff::Timestamp::from_microsecond(start).unwrap_or_default();
+        let start = Timestamp::from_microsecond(start).unwrap_or_default();
         let clock = ManualClock::at(start);
         let builder = Outbox::builder(folder.pool().await?)
             .registry(Registry::builder())
@@ -177,6 +178,12 @@ impl Kit {
     #[must_use]
     pub fn clock(&self) -> &ManualClock {
         &self.clock
+    }
+
+    /// What the clock shows.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
     }
 
     /// Starts a transaction; the same as `pool().begin()`.
@@ -243,13 +250,20 @@ impl Kit {
         decoded(&records.map_err(database)?)
     }
 
-    /// Makes one invocation, if something is due now.
+    /// Makes one invocation, if something is due now. Of a record with several handlers, those
+    /// that are left have [`deliveries`](Self::deliveries) then.
     ///
     /// # Errors
     /// When a transaction of the test is open, or the database fails.
     pub async fn step(&self) -> Result<Option<Step>> {
         let mut hands = self.hands.lock().await;
-        Box::pin(async { hands.run().await?.step().await }).await
+        Box::pin(async {
+            let mut run = hands.run().await?;
+            let step = run.step().await?;
+            run.leave().await?;
+            Ok(step)
+        })
+        .await
     }
 
     /// Makes every invocation that is due now: also those of records that handlers publish, and
