@@ -40,12 +40,15 @@ async fn no_end_is_an_error() {
     let script = Script::new(|_, _| Err(HandlerError::retry_after(Duration::ZERO, "again")));
     let forever = outbox::Retry::builder().max_retries(u32::MAX);
     let kit = crate::shop::kit_with(forever.build().expect("a policy"), script).await;
+    let kit = kit.most_at_once(20);
     publish(&kit, "a", 1).await;
-    // The limit is high: let the first ones do.
-    for attempt in 1..=50 {
+    for attempt in 1..=25 {
         let step = kit.step().await.expect("a step").expect("a step");
         assert_eq!(step.attempt, attempt);
     }
+    let error = kit.run_until_idle().await.expect_err("no end");
+    assert!(error.to_string().contains("20 invocations"), "{error}");
+    assert!(error.to_string().contains("charge"), "{error}");
 }
 
 #[tokio::test]

@@ -27,7 +27,7 @@ fn seconds(steps: &[Step]) -> Vec<i64> {
 }
 
 #[tokio::test]
-async fn a_year_of_retries_takes_milliseconds() {
+async fn a_year_of_retries_takes_a_moment() {
     let daily = Retry::builder().fixed(DAY).max_retries(u32::MAX);
     let kit = kit_with(daily.build().expect("a policy"), Script::fails()).await;
     let id = publish(&kit, "a", 1).await;

@@ -7,7 +7,7 @@ use std::{
 };
 
 use jiff::Timestamp;
-use sqlx::{Sqlite, SqliteConnection, pool::PoolConnection};
+use sqlx::{Sqlite, pool::PoolConnection};
 use tokio::time::Instant;
 use uuid::Uuid;
 
@@ -48,6 +48,8 @@ pub(super) struct Run<'a> {
     begun: HashSet<i64>,
     /// When the database was read last. None: not yet.
     read_at: Option<Timestamp>,
+    /// What was due next then, in microseconds since 1970.
+    next_due: Option<i64>,
 }
 
 impl Hands {
@@ -78,6 +80,7 @@ impl Hands {
             ready: BTreeMap::new(),
             begun: HashSet::new(),
             read_at: None,
+            next_due: None,
         })
     }
 
@@ -91,19 +94,21 @@ impl Hands {
         self.outbox.inner.pool.acquire().await.map_err(database)
     }
 
-    /// What waits for a time here: record, handler if it is a delivery, microseconds since 1970.
-    async fn scheduled(&self) -> Result<Vec<(i64, Option<String>, i64)>> {
-        let mut connection = self.connection().await?;
-        let all = sql::scheduled(&mut connection, &self.outbox.inner.names).await;
-        let all = all.map_err(database)?.into_iter();
-        let registry = &self.outbox.inner.registry;
-        let ours = all.filter(|row| {
+    /// What waits for a time here.
+    async fn scheduled(&mut self) -> Result<Vec<sql::Scheduled>> {
+        let inner = &self.outbox.inner;
+        let link = &mut self.fetcher.link;
+        let all = match link.connection().await {
+            Ok(connection) => sql::scheduled(connection, &inner.names).await,
+            Err(error) => Err(error),
+        };
+        link.done(&all);
+        let mut all = all.map_err(database)?;
+        all.retain(|row| {
             let handler = row.handler.as_deref();
-            handler.is_none_or(|id| registry.handler(id).is_some())
+            handler.is_none_or(|id| inner.registry.handler(id).is_some())
         });
-        Ok(ours
-            .map(|row| (row.record_id, row.handler, row.due_at))
-            .collect())
+        Ok(all)
     }
 
     /// Writes a batch. What is due later becomes so by the kit's clock, to the microsecond.
@@ -119,12 +124,16 @@ impl Hands {
         if due.is_empty() {
             return Ok(());
         }
-        let mut connection = self.connection().await?;
-        let connection: &mut SqliteConnection = &mut connection;
+        let set = self.set_due(&due).await;
+        self.fetcher.link.done(&set);
+        set.map_err(database)
+    }
+
+    async fn set_due(&mut self, due: &[(i64, &str, i64)]) -> Result<(), sqlx::Error> {
+        let names = &self.outbox.inner.names;
+        let connection = self.fetcher.link.connection().await?;
         for (record_id, handler, due_at) in due {
-            let names = &self.outbox.inner.names;
-            let set = sql::set_due(connection, names, record_id, handler, due_at).await;
-            set.map_err(database)?;
+            sql::set_due(connection, names, *record_id, handler, *due_at).await?;
         }
         Ok(())
     }
@@ -186,25 +195,20 @@ impl Run<'_> {
         self.write().await
     }
 
-    /// The next time at which something is due, after the present.
-    pub(super) async fn next_due(&self) -> Result<Option<i64>> {
-        let now = self.hands.clock.now().as_microsecond();
-        let all = self.hands.scheduled().await?;
-        let later = all.iter().map(|(.., due_at)| *due_at);
-        Ok(later.filter(|due_at| *due_at > now).min())
+    /// After the last step: the next time at which something is due.
+    pub(super) fn next_due(&self) -> Option<i64> {
+        self.next_due
     }
 
     /// Reads everything that could run now.
     async fn read(&mut self) -> Result<()> {
         let now = self.hands.clock.now();
-        let due: HashSet<(i64, Option<String>)> = self
-            .hands
-            .scheduled()
-            .await?
-            .into_iter()
-            .filter(|(.., due_at)| *due_at <= now.as_microsecond())
-            .map(|(record_id, handler, _)| (record_id, handler))
-            .collect();
+        let scheduled = self.hands.scheduled().await?.into_iter();
+        let (due, later): (Vec<_>, Vec<_>) =
+            scheduled.partition(|row| row.due_at <= now.as_microsecond());
+        self.next_due = later.iter().map(|row| row.due_at).min();
+        let due = due.into_iter().map(|row| (row.record_id, row.handler));
+        let due: HashSet<(i64, Option<String>)> = due.collect();
         let mut want = Want {
             poll: true,
             due: !due.is_empty(),

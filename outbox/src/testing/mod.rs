@@ -107,11 +107,12 @@ pub struct Kit {
     clock: ManualClock,
     hands: Mutex<Hands>,
     folder: Folder,
+    most_at_once: usize,
 }
 
 /// How far the clock starts ahead of the machine's.
 const AHEAD: Duration = Duration::from_secs(60);
-/// More than this without time passing is no end in sight.
+/// As many invocations without time passing are no end in sight.
 const MOST_AT_ONCE: usize = 100_000;
 
 impl Kit {
@@ -157,9 +158,16 @@ impl Kit {
             clock,
             hands: Mutex::new(hands),
             folder,
+            most_at_once: MOST_AT_ONCE,
         };
         kit.tell_the_offset();
         Ok(kit)
+    }
+
+    /// So many invocations without time passing are [`KitError::Endless`]; 100,000 unless given.
+    pub fn most_at_once(mut self, invocations: usize) -> Self {
+        self.most_at_once = invocations;
+        self
     }
 
     /// The outbox to publish with.
@@ -276,7 +284,7 @@ impl Kit {
         let mut steps = Vec::new();
         Box::pin(async {
             let mut run = hands.run().await?;
-            all_due(&mut run, &mut steps).await
+            all_due(&mut run, self.most_at_once, &mut steps).await
         })
         .await?;
         Ok(steps)
@@ -315,8 +323,8 @@ impl Kit {
         Box::pin(async {
             let mut run = hands.run().await?;
             loop {
-                all_due(&mut run, &mut steps).await?;
-                let next = run.next_due().await?.filter(|next| *next <= end);
+                all_due(&mut run, self.most_at_once, &mut steps).await?;
+                let next = run.next_due().filter(|next| *next <= end);
                 let until = next.unwrap_or(end) - self.clock.now().as_microsecond();
                 self.advance(Duration::from_micros(u64::try_from(until).unwrap_or(0)));
                 if next.is_none() {
@@ -364,13 +372,13 @@ impl Kit {
     }
 }
 
-async fn all_due(run: &mut Run<'_>, steps: &mut Vec<Step>) -> Result<()> {
+async fn all_due(run: &mut Run<'_>, most: usize, steps: &mut Vec<Step>) -> Result<()> {
     let before = steps.len();
     while let Some(step) = run.step().await? {
         let handler = step.handler.clone();
         steps.push(step);
         let steps = steps.len() - before;
-        if steps >= MOST_AT_ONCE {
+        if steps >= most {
             return Err(KitError::Endless { steps, handler }.into());
         }
     }
