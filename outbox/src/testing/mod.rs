@@ -75,14 +75,16 @@
 mod error;
 mod folder;
 mod hands;
+mod look;
 mod restore;
+mod run;
 mod step;
 mod view;
 
 use std::{fmt, sync::atomic::Ordering, time::Duration};
 
 use jiff::Timestamp;
-use sqlx::{Sqlite, SqliteConnection, SqlitePool, Transaction};
+use sqlx::{Sqlite, SqlitePool, Transaction};
 use tokio::sync::Mutex;
 
 pub use error::KitError;
@@ -91,12 +93,12 @@ pub use step::{Step, StepOutcome};
 pub use view::{Delivery, DeliveryStatus, RecordStatus};
 
 use crate::{
-    Clock as _, EventError, ManualClock, Outbox, OutboxBuilder, OutboxEvent, Record, Registry,
-    Result, Scheduled, SystemClock, clock::later, store::sqlite::testing as sql,
+    Clock as _, ManualClock, Outbox, OutboxBuilder, OutboxEvent, Registry, Result, Scheduled,
+    SystemClock, clock::later,
 };
 use error::database;
 use folder::Folder;
-use hands::{Hands, Run};
+use hands::Hands;
 
 /// An outbox in a test: see [the module](self).
 ///
@@ -217,125 +219,6 @@ impl Kit {
         }
     }
 
-    /// The events of this type that an open transaction has published so far, in order. What was
-    /// committed before is not among them, nor what another transaction did.
-    ///
-    /// # Errors
-    /// When the database fails, or one is not readable as `E`.
-    pub async fn published<E: OutboxEvent>(
-        &self,
-        transaction: &mut SqliteConnection,
-    ) -> Result<Vec<E>> {
-        decoded(&self.published_records(transaction).await?)
-    }
-
-    /// All that an open transaction has published so far, in order, with keys and headers.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn published_records(
-        &self,
-        transaction: &mut SqliteConnection,
-    ) -> Result<Vec<Record>> {
-        let names = &self.outbox.inner.names;
-        // Another connection sees what is committed, and nothing else. Ids grow, and one
-        // transaction at a time draws them.
-        let mut committed = self.pool().acquire().await.map_err(database)?;
-        let highest = sql::highest(&mut committed, names).await;
-        let highest = highest.map_err(database)?;
-        let records = sql::records(transaction, names, highest).await;
-        records.map_err(database)
-    }
-
-    /// The events of this type that were ever committed, in order, whatever became of them. For
-    /// code that commits its own transactions.
-    ///
-    /// # Errors
-    /// When the database fails, or one is not readable as `E`.
-    pub async fn committed<E: OutboxEvent>(&self) -> Result<Vec<E>> {
-        let mut connection = self.pool().acquire().await.map_err(database)?;
-        let records = sql::records(&mut connection, &self.outbox.inner.names, 0).await;
-        decoded(&records.map_err(database)?)
-    }
-
-    /// Makes one invocation, if something is due now. Of a record with several handlers, those
-    /// that are left have [`deliveries`](Self::deliveries) then.
-    ///
-    /// # Errors
-    /// When a transaction of the test is open, or the database fails.
-    pub async fn step(&self) -> Result<Option<Step>> {
-        let mut hands = self.hands.lock().await;
-        Box::pin(async {
-            let mut run = hands.run().await?;
-            let step = run.step().await?;
-            run.leave().await?;
-            Ok(step)
-        })
-        .await
-    }
-
-    /// Makes every invocation that is due now: also those of records that handlers publish, and
-    /// of retries without a delay. What is due later stays.
-    ///
-    /// # Errors
-    /// When a transaction of the test is open, there is no end, or the database fails.
-    pub async fn run_until_idle(&self) -> Result<Vec<Step>> {
-        let mut hands = self.hands.lock().await;
-        let mut steps = Vec::new();
-        Box::pin(async {
-            let mut run = hands.run().await?;
-            all_due(&mut run, self.most_at_once, &mut steps).await
-        })
-        .await?;
-        Ok(steps)
-    }
-
-    /// Lets that much time pass, and makes every invocation at the moment at which it is due.
-    ///
-    /// ```
-    /// # use std::time::Duration;
-    /// # use outbox::{outbox_handler, retryable, testing::Kit, OutboxEvent};
-    /// # #[derive(serde::Serialize, serde::Deserialize, OutboxEvent)]
-    /// # #[outbox_event(name = "order.created", key = order_id)]
-    /// # struct OrderCreated { order_id: i64 }
-    /// #[outbox_handler]
-    /// #[retryable(fixed("30d"), max_retries = 11)]
-    /// async fn charge_card(event: OrderCreated) -> Result<(), &'static str> {
-    ///     Err("no card")
-    /// }
-    ///
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> outbox::Result<()> {
-    /// let kit = Kit::new(|builder| builder.handler::<charge_card>()).await?;
-    /// kit.publish(&OrderCreated { order_id: 1 }).await?;
-    /// let year = kit.run_for(Duration::from_secs(365 * 24 * 3600)).await?;
-    /// assert_eq!(year.len(), 12);
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// When a transaction of the test is open, there is no end, or the database fails.
-    pub async fn run_for(&self, time: Duration) -> Result<Vec<Step>> {
-        let mut hands = self.hands.lock().await;
-        let end = later(self.clock.now(), time).as_microsecond();
-        let mut steps = Vec::new();
-        Box::pin(async {
-            let mut run = hands.run().await?;
-            loop {
-                all_due(&mut run, self.most_at_once, &mut steps).await?;
-                let next = run.next_due().filter(|next| *next <= end);
-                let until = next.unwrap_or(end) - self.clock.now().as_microsecond();
-                self.advance(Duration::from_micros(u64::try_from(until).unwrap_or(0)));
-                if next.is_none() {
-                    return Ok::<(), crate::Error>(());
-                }
-            }
-        })
-        .await?;
-        Ok(steps)
-    }
-
     /// Moves the clock. Nothing runs until it is told to.
     pub fn advance(&self, by: Duration) {
         self.clock.advance(by);
@@ -347,53 +230,6 @@ impl Kit {
         let offset = self.clock.now().as_microsecond() - SystemClock.now().as_microsecond();
         self.outbox.inner.offset.store(offset, Ordering::Release);
     }
-
-    /// What a record waits for.
-    ///
-    /// # Errors
-    /// When there is no such record, or the database fails.
-    pub async fn status(&self, record_id: i64) -> Result<RecordStatus> {
-        let mut connection = self.pool().acquire().await.map_err(database)?;
-        let found = sql::record(&mut connection, &self.outbox.inner.names, record_id).await;
-        let found = found.map_err(database)?;
-        let (.., status) = found.ok_or(KitError::NoSuchRecord(record_id))?;
-        Ok(status)
-    }
-
-    /// Where a record stands with each handler that did not finish with it at once, by handler.
-    /// None while it is pending, and none if all finished at their first attempt.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn deliveries(&self, record_id: i64) -> Result<Vec<Delivery>> {
-        let mut connection = self.pool().acquire().await.map_err(database)?;
-        let found = sql::deliveries(&mut connection, &self.outbox.inner.names, record_id).await;
-        found.map_err(database)
-    }
-}
-
-async fn all_due(run: &mut Run<'_>, most: usize, steps: &mut Vec<Step>) -> Result<()> {
-    let before = steps.len();
-    while let Some(step) = run.step().await? {
-        let handler = step.handler.clone();
-        steps.push(step);
-        let steps = steps.len() - before;
-        if steps >= most {
-            return Err(KitError::Endless { steps, handler }.into());
-        }
-    }
-    Ok(())
-}
-
-fn decoded<E: OutboxEvent>(records: &[Record]) -> Result<Vec<E>> {
-    let of_type = records.iter().filter(|record| record.event == E::NAME);
-    let events = of_type.map(|record| {
-        E::from_json(&record.payload).map_err(|error| EventError::Invalid {
-            event: E::NAME,
-            source: error.into(),
-        })
-    });
-    Ok(events.collect::<Result<_, _>>()?)
 }
 
 impl fmt::Debug for Kit {
