@@ -65,6 +65,10 @@ pub enum Error {
         /// The newest that this program knows.
         known: i64,
     },
+    /// The test kit could not go on.
+    #[cfg(feature = "testing")]
+    #[error(transparent)]
+    Testing(#[from] crate::testing::KitError),
 }
 
 /// A result of the stored outbox.

@@ -14,7 +14,7 @@
 //! 7. **retry**: what happens after a failure; [`RetryPolicy`], [`Retry`], [`decide`].
 //!
 //! **config** is the same from a file and the environment; **operations** is what a person on call
-//! looks at and changes.
+//! looks at and changes; **testing** drives all of it by hand.
 
 mod attempt;
 mod clock;
@@ -69,6 +69,9 @@ mod failure;
 mod settle;
 
 mod config;
+
+#[cfg(feature = "testing")]
+pub mod testing;
 
 #[doc(hidden)]
 pub mod __private;

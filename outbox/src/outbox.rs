@@ -12,12 +12,14 @@ use std::{
 
 use sqlx::Pool;
 
+#[cfg(feature = "testing")]
+use crate::store::NewRecord;
 use crate::{
     Clock, Config, Database, IntoPolicy, Limits, Operations, Registered, Registry, RegistryBuilder,
     Result, Retention, SystemClock,
     fetch::Fetcher,
     settle::Settler,
-    store::{self, Inserts, Names},
+    store::{self, Due, Inserts, Names},
     wake::Wake,
 };
 
@@ -61,6 +63,9 @@ pub(crate) struct Inner<Db: Database> {
     /// `retry.pin-at-schedule`: what a record gets that is scheduled without its own `max_retries`.
     pub(crate) pinned_max_retries: Option<u32>,
     pub(crate) clock: Arc<dyn Clock>,
+    /// The test kit's: time is what it shows, also where the database would say.
+    #[cfg(feature = "testing")]
+    pub(crate) hand_clock: Option<crate::ManualClock>,
 }
 
 impl<Db: Database> Inner<Db> {
@@ -83,6 +88,33 @@ impl<Db: Database> Inner<Db> {
     pub(crate) fn offset(&self) -> i64 {
         self.offset.load(Ordering::Acquire)
     }
+
+    /// As the database is to be told.
+    pub(crate) fn due(&self, due: Due) -> Due {
+        #[cfg(feature = "testing")]
+        if let (Some(clock), Due::In(delay)) = (&self.hand_clock, due) {
+            return Due::At(crate::clock::later(clock.now(), delay));
+        }
+        due.shifted(self.offset())
+    }
+
+    /// Corrects the time of publishing of what was just written, where a test kit says what time
+    /// it is.
+    #[cfg(feature = "testing")]
+    pub(crate) async fn stamp(
+        &self,
+        connection: &mut Db::Connection,
+        records: &[NewRecord],
+    ) -> Result<(), sqlx::Error> {
+        let Some(clock) = &self.hand_clock else {
+            return Ok(());
+        };
+        for new in records {
+            let (id, at) = (new.record.event_id, clock.now().as_microsecond());
+            Db::stamp(connection, &self.names, id, at).await?;
+        }
+        Ok(())
+    }
 }
 
 impl<Db: Database> Outbox<Db> {
@@ -99,6 +131,8 @@ impl<Db: Database> Outbox<Db> {
             schema: None,
             prefix: "outbox_".to_owned(),
             limits: Limits::default(),
+            #[cfg(feature = "testing")]
+            hand_clock: None,
         }
     }
 
@@ -171,9 +205,34 @@ pub struct OutboxBuilder<Db: Database> {
     schema: Option<String>,
     prefix: String,
     limits: Limits,
+    #[cfg(feature = "testing")]
+    hand_clock: Option<crate::ManualClock>,
 }
 
 impl<Db: Database> OutboxBuilder<Db> {
+    /// Time is what this clock shows.
+    #[cfg(feature = "testing")]
+    pub(crate) fn hand_clock(mut self, clock: crate::ManualClock) -> Self {
+        self.hand_clock = Some(clock);
+        self
+    }
+
+    /// The database, for handlers that need it: `.state(pool)`.
+    #[must_use]
+    pub fn pool(&self) -> &Pool<Db> {
+        &self.pool
+    }
+
+    /// What tells the outbox the time; in a test, the test's clock.
+    #[must_use]
+    pub fn clock(&self) -> Arc<dyn Clock> {
+        #[cfg(feature = "testing")]
+        if let Some(clock) = &self.hand_clock {
+            return Arc::new(clock.clone());
+        }
+        Arc::new(SystemClock)
+    }
+
     /// These handlers instead of the linked ones, with their state and policies.
     pub fn registry(mut self, registry: RegistryBuilder) -> Self {
         self.registry = registry;
@@ -254,9 +313,13 @@ impl<Db: Database> OutboxBuilder<Db> {
     /// When a name, the configuration or a handler is wrong, or the database fails.
     pub async fn build(self) -> Result<Outbox<Db>> {
         self.config.check()?;
+        let clock = self.clock();
         let names = Names::new(self.schema, self.prefix)?;
         let outbox = Outbox {
             inner: Arc::new(Inner {
+                clock,
+                #[cfg(feature = "testing")]
+                hand_clock: self.hand_clock,
                 inserts: Db::inserts(&names),
                 names,
                 registry: self.registry.on_database::<Db>().build()?,
@@ -264,7 +327,6 @@ impl<Db: Database> OutboxBuilder<Db> {
                 limits: self.limits,
                 partitions: PARTITIONS,
                 pinned_max_retries: self.config.retry.pinned_max_retries(),
-                clock: Arc::new(SystemClock),
                 wake: Arc::default(),
                 offset: AtomicI64::new(0),
                 config: self.config,

@@ -44,6 +44,11 @@ impl<Db: Database> Outbox<Db> {
             .map(|event| self.schedule(event).into_record())
             .collect::<Result<Vec<NewRecord>>>()?;
         let written = Db::insert_all(connection, &self.inner.inserts, &records).await;
+        #[cfg(feature = "testing")]
+        let written = match written {
+            Ok(()) => self.inner.stamp(connection, &records).await,
+            failed => failed,
+        };
         self.inner.wake.soon();
         written.doing("publishing events")
     }
@@ -162,6 +167,11 @@ impl<Db: Database, E: OutboxEvent> Schedule<'_, Db, E> {
         let written = Db::insert(connection, &inner.inserts, &record)
             .await
             .doing("publishing an event")?;
+        #[cfg(feature = "testing")]
+        inner
+            .stamp(connection, std::slice::from_ref(&record))
+            .await
+            .doing("publishing an event")?;
         inner.wake.soon();
         Ok(match written {
             Some(record_id) => Scheduled::Published { record_id },
@@ -183,7 +193,7 @@ impl<Db: Database, E: OutboxEvent> Schedule<'_, Db, E> {
         Ok(NewRecord {
             partition: partition_of(&record.key, inner.partitions),
             record,
-            due: self.due.shifted(inner.offset()),
+            due: inner.due(self.due),
             dedup_key: self.dedup_key,
         })
     }

@@ -13,7 +13,7 @@ use std::{fmt, sync::Arc, time::Duration};
 use tokio::{sync::oneshot, task::JoinHandle, time::Instant};
 
 use crate::{
-    Database, Outbox, PermanentFailure, Result,
+    Database, HandlerEntry, Outbox, PermanentFailure, Result,
     error::While as _,
     lane::{HandlerSettings, LaneSettings},
     lease::Leases,
@@ -42,6 +42,11 @@ impl<Db: Database> Outbox<Db> {
     }
 
     pub(crate) fn engine(&self) -> Engine {
+        self.engine_with(|entry| entry.concurrency().unwrap_or(PLACES))
+    }
+
+    /// With that many places for invocations of each handler.
+    pub(crate) fn engine_with(&self, places: impl Fn(&HandlerEntry) -> u32) -> Engine {
         let inner = &self.inner;
         let handlers = inner
             .registry
@@ -49,7 +54,7 @@ impl<Db: Database> Outbox<Db> {
             .iter()
             .map(|entry| HandlerSettings {
                 id: entry.id(),
-                places: entry.concurrency().unwrap_or(PLACES),
+                places: places(entry),
                 transactional: entry.transactions().any(),
                 skips: entry.on_permanent_failure() == PermanentFailure::Skip,
             });

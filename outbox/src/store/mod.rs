@@ -14,7 +14,7 @@ mod postgres;
 mod report;
 mod settle;
 #[cfg(feature = "sqlite")]
-mod sqlite;
+pub(crate) mod sqlite;
 #[cfg(test)]
 mod tests;
 
@@ -80,6 +80,19 @@ pub trait PublishSql: sqlx::Database {
         inserts: &Inserts,
         records: &[NewRecord],
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
+
+    /// Corrects the time of publishing, in microseconds since 1970. Only the test kit does this,
+    /// and that is on SQLite.
+    #[cfg(feature = "testing")]
+    #[doc(hidden)]
+    fn stamp(
+        _: &mut Self::Connection,
+        _: &Names,
+        _: uuid::Uuid,
+        _: i64,
+    ) -> impl Future<Output = Result<(), sqlx::Error>> + Send {
+        async { Ok(()) }
+    }
 }
 
 /// A record that is about to be written.

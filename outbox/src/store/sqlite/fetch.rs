@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// What a record is read from; `r` is its table.
-const RECORD: &str = "r.part, r.id, r.event_id, r.event, r.version, r.key, r.payload, r.headers, r.created_at, r.max_retries";
+pub(super) const RECORD: &str = "r.part, r.id, r.event_id, r.event, r.version, r.key, r.payload, r.headers, r.created_at, r.max_retries";
 /// What a delivery is read from, after [`RECORD`]; `d` is its table.
 const DELIVERY: &str =
     "d.handler, d.status = 'waiting', d.blocking, d.attempt, d.failure_count, d.first_failed_at";
@@ -272,7 +272,7 @@ fn lane_name(row: &SqliteRow) -> Result<LaneName, sqlx::Error> {
     })
 }
 
-fn fetched(row: &SqliteRow) -> Result<Fetched, sqlx::Error> {
+pub(super) fn fetched(row: &SqliteRow) -> Result<Fetched, sqlx::Error> {
     let headers: Option<&str> = row.try_get(7)?;
     let record = Record {
         id: row.try_get(1)?,
@@ -309,6 +309,6 @@ fn fetched_delivery(row: &SqliteRow) -> Result<FetchedDelivery, sqlx::Error> {
 }
 
 /// What was put there by hand may be beyond what a timestamp can be.
-fn moment(micros: i64) -> Timestamp {
+pub(super) fn moment(micros: i64) -> Timestamp {
     Timestamp::from_microsecond(micros).unwrap_or(Timestamp::MAX)
 }

@@ -7,6 +7,8 @@ mod publish;
 mod report;
 mod schema;
 mod settle;
+#[cfg(feature = "testing")]
+pub(crate) mod testing;
 
 use sqlx::Sqlite;
 

@@ -66,4 +66,14 @@ from json_each(?1) order by json_each.key"
             .await?;
         Ok(())
     }
+
+    #[cfg(feature = "testing")]
+    async fn stamp(
+        connection: &mut SqliteConnection,
+        names: &Names,
+        event_id: uuid::Uuid,
+        at: i64,
+    ) -> Result<(), sqlx::Error> {
+        super::testing::stamp(connection, names, event_id, at).await
+    }
 }

@@ -1,0 +1,261 @@
+//! The dispatcher's work, done by hand: the same engine, reader and writer, one after the other
+//! in the caller's task.
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    mem,
+};
+
+use jiff::Timestamp;
+use sqlx::{Sqlite, pool::PoolConnection};
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use super::{KitError, Step, error::database};
+use crate::{
+    Clock as _, Decision, ManualClock, NoHandler, Outbox, Result, SystemClock,
+    dispatcher::engine::{Engine, Want},
+    fetch::Fetcher,
+    lane::{HandlerIx, Work},
+    settle::Settler,
+    store::{Batch, Fence, sqlite::testing as sql},
+};
+
+/// All kits are one owner, so that one finds the leases of the one before its own.
+const OWNER: Uuid = Uuid::from_u128(0x6f75_7462_6f78_7465_7374_696e_676b_6974);
+/// An hour: nobody else is to have them while a handler is being debugged.
+const LEASE: i64 = 3_600_000_000;
+/// The database is asked for what is due up to this much later, and what is too early is left
+/// out: its clock and ours are not read at the same moment.
+const SLACK: i64 = 1_000_000;
+
+/// What is kept between two calls of the kit: no state but connections.
+#[derive(Debug)]
+pub(super) struct Hands {
+    pub(super) outbox: Outbox<Sqlite>,
+    pub(super) clock: ManualClock,
+    fetcher: Fetcher<Sqlite>,
+    settler: Settler<Sqlite>,
+}
+
+/// One call of the kit. Begins like a process that starts: with what the database knows.
+pub(super) struct Run<'a> {
+    hands: &'a mut Hands,
+    engine: Engine,
+    /// What could run now, in the order in which it does.
+    ready: BTreeMap<(i64, HandlerIx), Work>,
+    /// Records with which one handler is done, of which the others may be among those.
+    begun: HashSet<i64>,
+    /// When the database was read last. None: not yet.
+    read_at: Option<Timestamp>,
+    /// What was due next then, in microseconds since 1970.
+    next_due: Option<i64>,
+}
+
+impl Hands {
+    pub(super) fn new(outbox: Outbox<Sqlite>, clock: ManualClock) -> Self {
+        Self {
+            fetcher: outbox.inner.fetcher(),
+            settler: outbox.inner.settler(),
+            outbox,
+            clock,
+        }
+    }
+
+    pub(super) async fn run(&mut self) -> Result<Run<'_>> {
+        // One runs at a time, so places are no matter.
+        let mut engine = self.outbox.engine_with(|_| u32::MAX);
+        engine.leases.owner = OWNER;
+        let claim = engine.claim(LEASE);
+        let leases = self.fetcher.claim(&claim).await.map_err(database)?;
+        if leases.len() < usize::from(claim.partitions) {
+            return Err(KitError::DispatcherRuns.into());
+        }
+        let paused = self.fetcher.paused().await.map_err(database)?;
+        engine.claimed(&leases, Instant::now());
+        engine.pause(&paused);
+        Ok(Run {
+            hands: self,
+            engine,
+            ready: BTreeMap::new(),
+            begun: HashSet::new(),
+            read_at: None,
+            next_due: None,
+        })
+    }
+
+    /// How far the kit's clock is from the machine's, in microseconds.
+    pub(super) fn offset(&self) -> i64 {
+        let ours = self.clock.now().as_microsecond();
+        ours.saturating_sub(SystemClock.now().as_microsecond())
+    }
+
+    pub(super) async fn connection(&self) -> Result<PoolConnection<Sqlite>> {
+        self.outbox.inner.pool.acquire().await.map_err(database)
+    }
+
+    /// What waits for a time here.
+    async fn scheduled(&mut self) -> Result<Vec<sql::Scheduled>> {
+        let inner = &self.outbox.inner;
+        let link = &mut self.fetcher.link;
+        let all = match link.connection().await {
+            Ok(connection) => sql::scheduled(connection, &inner.names).await,
+            Err(error) => Err(error),
+        };
+        link.done(&all);
+        let mut all = all.map_err(database)?;
+        all.retain(|row| {
+            let handler = row.handler.as_deref();
+            handler.is_none_or(|id| inner.registry.handler(id).is_some())
+        });
+        Ok(all)
+    }
+
+    /// Writes a batch. What is due later becomes so by the kit's clock, to the microsecond.
+    pub(super) async fn write(&mut self, fence: &Fence, batch: &mut Batch) -> Result<()> {
+        let now = self.clock.now().as_microsecond();
+        let rows = batch.split_rows.iter().chain(&batch.changed);
+        let due: Vec<(i64, &str, i64)> = rows
+            .filter_map(|row| Some((row.record_id, row.handler, now.saturating_add(row.delay?))))
+            .collect();
+        batch.shift(self.offset());
+        let written = self.settler.try_write(fence, batch).await;
+        written.map_err(database)?;
+        if due.is_empty() {
+            return Ok(());
+        }
+        let set = self.set_due(&due).await;
+        self.fetcher.link.done(&set);
+        set.map_err(database)
+    }
+
+    async fn set_due(&mut self, due: &[(i64, &str, i64)]) -> Result<(), sqlx::Error> {
+        let names = &self.outbox.inner.names;
+        let connection = self.fetcher.link.connection().await?;
+        for (record_id, handler, due_at) in due {
+            sql::set_due(connection, names, *record_id, handler, *due_at).await?;
+        }
+        Ok(())
+    }
+}
+
+impl Run<'_> {
+    pub(super) fn fence(&self) -> Fence {
+        self.engine.leases.fence()
+    }
+
+    pub(super) fn hands(&mut self) -> &mut Hands {
+        self.hands
+    }
+
+    /// Makes the next invocation, if something is due. Goes before [`leave`](Self::leave).
+    pub(super) async fn step(&mut self) -> Result<Option<Step>> {
+        // A handler may have moved the clock, or be due again at once.
+        let stale = self.read_at != Some(self.hands.clock.now());
+        if stale || self.ready.is_empty() || self.engine.lanes.has_checks() {
+            self.read().await?;
+        }
+        let Some((_, work)) = self.ready.pop_first() else {
+            return Ok(None);
+        };
+        let inner = &self.hands.outbox.inner;
+        let Some(entry) = inner.registry.entries().get(usize::from(work.handler)) else {
+            return Ok(None);
+        };
+        let (at, states) = (self.hands.clock.now(), inner.registry.states());
+        let decision = entry
+            .dispatch(&work.record, work.attempt, states, &self.hands.clock)
+            .await;
+        let step = Step::of(&work, entry.id(), at, &decision);
+        if let Decision::RetryAt { at, .. } = &decision
+            && *at <= self.hands.clock.now()
+        {
+            self.read_at = None;
+        }
+        self.begun.insert(work.record.id);
+        self.engine.lanes.finished(&work, decision);
+        self.write().await?;
+        Ok(step)
+    }
+
+    /// The end, with something left to run. Of a record at its first attempts, only memory knows
+    /// which handlers are done: those that are not get their deliveries. The rest is as it was.
+    pub(super) async fn leave(mut self) -> Result<()> {
+        for ((record_id, _), work) in mem::take(&mut self.ready) {
+            let only_here = self.begun.contains(&record_id) && !work.attempt.is_retry();
+            if only_here && !work.alone {
+                let not_run = Decision::NoHandler(NoHandler {
+                    event: work.record.event.clone(),
+                    handler: None,
+                    nearest: None,
+                });
+                self.engine.lanes.finished(&work, not_run);
+            }
+        }
+        self.write().await
+    }
+
+    /// After the last step: the next time at which something is due.
+    pub(super) fn next_due(&self) -> Option<i64> {
+        self.next_due
+    }
+
+    /// Reads everything that could run now.
+    async fn read(&mut self) -> Result<()> {
+        let now = self.hands.clock.now();
+        let scheduled = self.hands.scheduled().await?.into_iter();
+        let (due, later): (Vec<_>, Vec<_>) =
+            scheduled.partition(|row| row.due_at <= now.as_microsecond());
+        self.next_due = later.iter().map(|row| row.due_at).min();
+        let due = due.into_iter().map(|row| (row.record_id, row.handler));
+        let due: HashSet<(i64, Option<String>)> = due.collect();
+        let mut want = Want {
+            poll: true,
+            due: !due.is_empty(),
+            // Once: what comes to stand first in its lane later, does so through us.
+            sweep: self.read_at.is_none(),
+            offset: self.hands.offset().saturating_add(SLACK),
+        };
+        self.read_at = Some(now);
+        loop {
+            // Lanes are read when everything about them is written.
+            self.write().await?;
+            let Some(round) = self.engine.round(want) else {
+                return Ok(());
+            };
+            let fetched = self.hands.fetcher.fetch(&round).await;
+            let mut arrived = fetched.map_err(database)?;
+            arrived
+                .due_records
+                .retain(|fetched| due.contains(&(fetched.record.id, None)));
+            arrived.due_deliveries.retain(|delivery| {
+                let handler = Some(delivery.handler.clone());
+                due.contains(&(delivery.fetched.record.id, handler))
+            });
+            self.engine.arrived(&round, arrived);
+            let offset = want.offset;
+            want = Want {
+                offset,
+                ..Want::default()
+            };
+        }
+    }
+
+    async fn write(&mut self) -> Result<()> {
+        self.take_work();
+        while let Some(mut unwritten) = self.engine.lanes.take_unwritten() {
+            self.engine.will_block(unwritten.batch.parts());
+            let fence = self.fence();
+            self.hands.write(&fence, &mut unwritten.batch).await?;
+            self.engine.lanes.written(unwritten);
+            self.take_work();
+        }
+        Ok(())
+    }
+
+    fn take_work(&mut self) {
+        let work = self.engine.lanes.take_work().into_iter();
+        self.ready
+            .extend(work.map(|work| ((work.record.id, work.handler), work)));
+    }
+}

@@ -1,0 +1,191 @@
+//! Putting a record into a state that would take a while to get into.
+
+use std::time::Duration;
+
+use super::{Kit, KitError, error::database};
+use crate::{
+    Clock as _, Error, HandlerError, NoHandler, PermanentFailure, Record, Result,
+    clock::later,
+    failure::Failure,
+    store::{Batch, DeliveryRow, FailureRow, sqlite::testing as sql},
+};
+
+/// A state to put a record into; see [`Kit::restore`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Restore<'a> {
+    /// To be handled as soon as possible, by all of its handlers.
+    Pending,
+    /// The same, that long from now.
+    Delayed(Duration),
+    /// Put aside because no handler was there. If there is one, it is handled after all.
+    Unhandled,
+    /// Every handler is done with it.
+    Completed,
+    /// This handler is to make an attempt as soon as nothing stands before the record in its lane.
+    Waiting {
+        /// The id of the handler.
+        handler: &'a str,
+        /// The attempt that is next. All before it have failed.
+        attempt: u32,
+    },
+    /// This handler is to make an attempt that long from now.
+    Retrying {
+        /// The id of the handler.
+        handler: &'a str,
+        /// The attempt that is next. All before it have failed.
+        attempt: u32,
+        /// How long from now.
+        due_in: Duration,
+    },
+    /// This handler has failed for good.
+    Failed {
+        /// The id of the handler.
+        handler: &'a str,
+        /// The attempt that was the last.
+        attempt: u32,
+        /// What it failed with.
+        error: &'a str,
+    },
+}
+
+impl Kit {
+    /// Puts a record into a state, whatever happened to it before. In states of one handler, the
+    /// record's other handlers are done with it. It keeps its place in the handler's lane if it
+    /// has one there, and else goes to its end.
+    ///
+    /// ```
+    /// # use outbox::{OutboxEvent, outbox_handler, testing::{Kit, Restore, StepOutcome}};
+    /// # #[derive(serde::Serialize, serde::Deserialize, OutboxEvent)]
+    /// # #[outbox_event(name = "order.created", key = order_id)]
+    /// # struct OrderCreated { order_id: i64 }
+    /// #[outbox_handler(id = "charge-card")] // by default, 3 retries
+    /// async fn charge_card(event: OrderCreated) -> Result<(), &'static str> {
+    ///     Err("no card")
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> outbox::Result<()> {
+    /// let kit = Kit::new(|builder| builder.handler::<charge_card>()).await?;
+    /// let id = kit.publish(&OrderCreated { order_id: 1 }).await?;
+    /// kit.restore(id, Restore::Waiting { handler: "charge-card", attempt: 4 }).await?;
+    /// let last = kit.step().await?.expect("a step");
+    /// assert!(matches!(last.outcome, StepOutcome::Failed { .. }));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// When there is no such record, or no such handler that takes it; when a transaction of the
+    /// test is open.
+    pub async fn restore(&self, record_id: i64, state: Restore<'_>) -> Result<()> {
+        let mut hands = self.hands.lock().await;
+        let mut connection = hands.connection().await?;
+        let names = &self.outbox.inner.names;
+        let found = sql::record(&mut connection, names, record_id).await;
+        let (part, record, _) = found
+            .map_err(database)?
+            .ok_or(KitError::NoSuchRecord(record_id))?;
+        let delivery = self.delivery_row(part, &record, &state)?;
+        let due_at = match state {
+            Restore::Delayed(delay) => Some(later(self.clock.now(), delay).as_microsecond()),
+            _ => None,
+        };
+        let keep = delivery.as_ref().map(|row| (row.handler, row.attempt));
+        let reset = sql::reset(&mut connection, names, record_id, due_at, keep).await;
+        reset.map_err(database)?;
+        drop(connection);
+
+        let mut batch = Batch::default();
+        match state {
+            Restore::Pending | Restore::Delayed(_) => return Ok(()),
+            Restore::Unhandled => batch.unhandled.push(record_id),
+            Restore::Completed => batch.done.push(record_id),
+            Restore::Waiting { .. } | Restore::Retrying { .. } | Restore::Failed { .. } => {
+                batch.split.push(record_id);
+            }
+        }
+        if let Some(row) = delivery {
+            batch.failures.extend(failure_row(&row));
+            batch.split_rows.push(row.clone());
+            batch.changed.push(row);
+        }
+        let mut run = hands.run().await?;
+        let fence = run.fence();
+        run.hands().write(&fence, &mut batch).await
+    }
+
+    fn delivery_row(
+        &self,
+        part: u16,
+        record: &Record,
+        state: &Restore<'_>,
+    ) -> Result<Option<DeliveryRow>> {
+        let (handler, attempt) = match *state {
+            Restore::Waiting { handler, attempt }
+            | Restore::Retrying {
+                handler, attempt, ..
+            }
+            | Restore::Failed {
+                handler, attempt, ..
+            } => (handler, attempt.max(1)),
+            Restore::Pending | Restore::Delayed(_) | Restore::Unhandled | Restore::Completed => {
+                return Ok(None);
+            }
+        };
+        let inner = &self.outbox.inner;
+        let mut takers = inner.registry.route(&record.event);
+        let entry = takers.find(|entry| entry.id() == handler).ok_or_else(|| {
+            Error::from(KitError::from(NoHandler {
+                handler: Some(handler.to_owned()),
+                ..inner.registry.no_handler(&record.event)
+            }))
+        })?;
+        let ordered = inner.config.processing.stop_on_first_failure;
+        let skips = entry.on_permanent_failure() == PermanentFailure::Skip;
+        let failed = match state {
+            Restore::Failed { error, .. } => Some(Failure::of(
+                handler,
+                &HandlerError::from((*error).to_owned()),
+            )),
+            _ => None,
+        };
+        let (status, blocking, delay) = match state {
+            Restore::Retrying { due_in, .. } => {
+                let micros = i64::try_from(due_in.as_micros()).unwrap_or(i64::MAX / 4);
+                ("scheduled", ordered, Some(micros))
+            }
+            Restore::Failed { .. } => ("failed", ordered && !skips, None),
+            _ => ("waiting", true, None),
+        };
+        let now = self.clock.now().as_microsecond();
+        Ok(Some(DeliveryRow {
+            record_id: record.id,
+            part,
+            key: record.key.clone(),
+            handler: entry.id(),
+            status,
+            blocking,
+            attempt,
+            failure_count: attempt - 1,
+            first_failed_at: (attempt > 1).then_some(now),
+            delay,
+            was: attempt,
+            error: failed.as_ref().map(|failure| failure.text.clone()),
+            error_kind: failed.as_ref().map(|failure| failure.kind),
+            fingerprint: failed.map(|failure| failure.fingerprint),
+        }))
+    }
+}
+
+fn failure_row(row: &DeliveryRow) -> Option<FailureRow> {
+    Some(FailureRow {
+        record_id: row.record_id,
+        part: row.part,
+        handler: row.handler,
+        attempt: row.attempt,
+        kind: row.error_kind?,
+        fingerprint: row.fingerprint.clone()?,
+        error: row.error.clone()?,
+    })
+}

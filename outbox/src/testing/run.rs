@@ -1,0 +1,99 @@
+//! One step, everything that is due, and everything in a length of time.
+
+use std::time::Duration;
+
+use super::{Kit, KitError, Step, hands::Run};
+use crate::{Clock as _, Result, clock::later};
+
+impl Kit {
+    /// Makes one invocation, if something is due now. Of a record with several handlers, those
+    /// that are left have [`deliveries`](Self::deliveries) then.
+    ///
+    /// # Errors
+    /// When a transaction of the test is open, or the database fails.
+    pub async fn step(&self) -> Result<Option<Step>> {
+        let mut hands = self.hands.lock().await;
+        Box::pin(async {
+            let mut run = hands.run().await?;
+            let step = run.step().await?;
+            run.leave().await?;
+            Ok(step)
+        })
+        .await
+    }
+
+    /// Makes every invocation that is due now: also those of records that handlers publish, and
+    /// of retries without a delay. What is due later stays.
+    ///
+    /// # Errors
+    /// When a transaction of the test is open, there is no end, or the database fails.
+    pub async fn run_until_idle(&self) -> Result<Vec<Step>> {
+        let mut hands = self.hands.lock().await;
+        let mut steps = Vec::new();
+        Box::pin(async {
+            let mut run = hands.run().await?;
+            all_due(&mut run, self.most_at_once, &mut steps).await
+        })
+        .await?;
+        Ok(steps)
+    }
+
+    /// Lets that much time pass, and makes every invocation at the moment at which it is due.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use outbox::{outbox_handler, retryable, testing::Kit, OutboxEvent};
+    /// # #[derive(serde::Serialize, serde::Deserialize, OutboxEvent)]
+    /// # #[outbox_event(name = "order.created", key = order_id)]
+    /// # struct OrderCreated { order_id: i64 }
+    /// #[outbox_handler]
+    /// #[retryable(fixed("30d"), max_retries = 11)]
+    /// async fn charge_card(event: OrderCreated) -> Result<(), &'static str> {
+    ///     Err("no card")
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> outbox::Result<()> {
+    /// let kit = Kit::new(|builder| builder.handler::<charge_card>()).await?;
+    /// kit.publish(&OrderCreated { order_id: 1 }).await?;
+    /// let year = kit.run_for(Duration::from_secs(365 * 24 * 3600)).await?;
+    /// assert_eq!(year.len(), 12);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// When a transaction of the test is open, there is no end, or the database fails.
+    pub async fn run_for(&self, time: Duration) -> Result<Vec<Step>> {
+        let mut hands = self.hands.lock().await;
+        let end = later(self.clock.now(), time).as_microsecond();
+        let mut steps = Vec::new();
+        Box::pin(async {
+            let mut run = hands.run().await?;
+            loop {
+                all_due(&mut run, self.most_at_once, &mut steps).await?;
+                let next = run.next_due().filter(|next| *next <= end);
+                let until = next.unwrap_or(end) - self.clock.now().as_microsecond();
+                self.advance(Duration::from_micros(u64::try_from(until).unwrap_or(0)));
+                if next.is_none() {
+                    return Ok::<(), crate::Error>(());
+                }
+            }
+        })
+        .await?;
+        Ok(steps)
+    }
+}
+
+async fn all_due(run: &mut Run<'_>, most: usize, steps: &mut Vec<Step>) -> Result<()> {
+    let before = steps.len();
+    while let Some(step) = run.step().await? {
+        let handler = step.handler.clone();
+        steps.push(step);
+        let steps = steps.len() - before;
+        if steps >= most {
+            return Err(KitError::Endless { steps, handler }.into());
+        }
+    }
+    Ok(())
+}

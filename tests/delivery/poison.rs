@@ -1,0 +1,157 @@
+//! Ten thousand lanes that always fail, ten thousand records that cannot be read and ten thousand
+//! panics do not slow the others.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use outbox::{
+    Config, Database, HandlerError, Outbox, OutboxEvent, Registry, State, outbox_handler, retryable,
+};
+use outbox_tests::on_each_database;
+use serde::{Deserialize, Serialize};
+use sqlx::Pool;
+
+use crate::scene::{eventually, quick};
+
+/// How many of each kind of poison.
+const POISON: u32 = 10_000;
+/// How many healthy records per round.
+const HEALTHY: u32 = 5_000;
+
+#[derive(Clone, Default)]
+struct Counts {
+    poison: Arc<AtomicU32>,
+    healthy: Arc<AtomicU32>,
+}
+
+#[derive(Serialize, Deserialize, OutboxEvent)]
+#[outbox_event(name = "healthy", key = key)]
+struct Healthy {
+    key: u32,
+}
+
+#[derive(Serialize, Deserialize, OutboxEvent)]
+#[outbox_event(name = "failing", key = key)]
+struct Failing {
+    key: u32,
+}
+
+#[derive(Serialize, Deserialize, OutboxEvent)]
+#[outbox_event(name = "panicking", key = key)]
+struct Panicking {
+    key: u32,
+}
+
+/// As it is published.
+#[derive(Serialize, Deserialize, OutboxEvent)]
+#[outbox_event(name = "unreadable", key = key)]
+struct Unreadable {
+    key: u32,
+}
+
+/// As it is handled.
+#[derive(Serialize, Deserialize, OutboxEvent)]
+#[outbox_event(name = "unreadable")]
+struct Other {
+    text: String,
+}
+
+#[outbox_handler(id = "healthy")]
+async fn healthy(_: Healthy, State(counts): State<Counts>) {
+    counts.healthy.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Tried again every ten seconds, for ever: a thousand attempts per second beside the healthy ones.
+#[outbox_handler(id = "failing")]
+#[retryable(fixed("10s"), max_retries = 4_294_967_295)]
+async fn failing(_: Failing, State(counts): State<Counts>) -> Result<(), HandlerError> {
+    counts.poison.fetch_add(1, Ordering::Relaxed);
+    Err("always".into())
+}
+
+#[outbox_handler(id = "panicking")]
+async fn panicking(_: Panicking, State(counts): State<Counts>) {
+    counts.poison.fetch_add(1, Ordering::Relaxed);
+    panic!("always");
+}
+
+#[outbox_handler(id = "unreadable")]
+async fn unreadable(_: Other) {}
+
+async fn outbox<Db: Database>(pool: &Pool<Db>, counts: &Counts) -> Outbox<Db> {
+    let registry = Registry::builder()
+        .handler::<healthy>()
+        .handler::<failing>()
+        .handler::<panicking>()
+        .handler::<unreadable>()
+        .state(counts.clone());
+    let mut config = Config::default();
+    config.poll_interval = Duration::from_millis(100);
+    let outbox = Outbox::builder(pool.clone())
+        .registry(registry)
+        .retry_policy(quick(0));
+    outbox.config(config).build().await.expect("an outbox")
+}
+
+/// Publishes what `event` makes of each number.
+macro_rules! publish {
+    ($outbox:expr, $pool:expr, $numbers:expr, $event:expr) => {
+        let events: Vec<_> = $numbers.map($event).collect();
+        for events in events.chunks(2_000) {
+            let mut tx = $pool.begin().await.unwrap();
+            $outbox.publish_all(&mut tx, events).await.unwrap();
+            tx.commit().await.unwrap();
+        }
+    };
+}
+
+/// How long the healthy ones take.
+macro_rules! time_of_healthy {
+    ($outbox:expr, $pool:expr, $counts:expr) => {{
+        let before = $counts.healthy.load(Ordering::Relaxed);
+        publish!($outbox, $pool, 0..HEALTHY, |n| Healthy { key: n % 500 });
+        let start = Instant::now();
+        let dispatcher = $outbox.start().await.unwrap();
+        eventually("the healthy ones", async || {
+            $counts.healthy.load(Ordering::Relaxed) >= before + HEALTHY
+        })
+        .await;
+        let time = start.elapsed();
+        dispatcher.shutdown().await.unwrap();
+        time
+    }};
+}
+
+on_each_database! {
+    async fn poison_does_not_slow_the_healthy(db) {
+        // Ten thousand messages of panics help nobody.
+        std::panic::set_hook(Box::new(|_| {}));
+        let clean = database::fresh().await;
+        let counts = Counts::default();
+        let (poisoned, healthy) = (outbox(&db.pool, &counts).await, outbox(&clean.pool, &counts).await);
+        publish!(poisoned, db.pool, 0..POISON, |key| Failing { key });
+        publish!(poisoned, db.pool, 0..POISON, |key| Panicking { key });
+        publish!(poisoned, db.pool, 0..POISON, |key| Unreadable { key });
+        let dispatcher = poisoned.start().await.unwrap();
+        eventually("all of the poison to fail", async || {
+            let counts = poisoned.operations().counts().await.unwrap();
+            counts.failed == u64::from(2 * POISON) && counts.retrying == u64::from(POISON)
+        }).await;
+        dispatcher.shutdown().await.unwrap();
+
+        // Alternating, the best of each: other programs run on this machine too.
+        let mut times = (Duration::MAX, Duration::MAX);
+        for _ in 0..3 {
+            times.0 = times.0.min(time_of_healthy!(healthy, clean.pool, counts));
+            times.1 = times.1.min(time_of_healthy!(poisoned, db.pool, counts));
+        }
+        let ratio = times.1.as_secs_f64() / times.0.as_secs_f64();
+        println!("{HEALTHY} healthy records: {:?} alone, {:?} beside the poison: {ratio:.2}", times.0, times.1);
+        assert!(ratio < 1.6, "{ratio:.2}");
+    }
+}

@@ -1,0 +1,14 @@
+//! The test kit, as a user of the library uses it.
+
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "every function here is part of a test"
+)]
+
+mod misuse;
+mod order;
+mod publishing;
+mod restoring;
+mod shop;
+mod time;

@@ -1,0 +1,89 @@
+//! What goes wrong says so, and soon.
+
+use std::time::{Duration, Instant};
+
+use outbox::{
+    Error, HandlerError, outbox_handler,
+    testing::{Kit, KitError},
+};
+
+use crate::shop::{Placed, Script, kit, placed, publish, run};
+
+#[tokio::test]
+async fn an_open_transaction_is_an_error_and_no_hang() {
+    let kit = kit(Script::succeeds()).await;
+    let mut tx = kit.begin().await.expect("a transaction");
+    let sent = kit.outbox().publish(&mut tx, &placed("a", 1)).await;
+    sent.expect("a record");
+    let started = Instant::now();
+    let error = kit.run_until_idle().await.expect_err("an open transaction");
+    assert!(started.elapsed() < Duration::from_secs(10));
+    let open = matches!(&error, Error::Testing(KitError::TransactionOpen { .. }));
+    assert!(open, "{error:?}");
+    assert!(error.to_string().contains("commit it"), "{error}");
+    tx.commit().await.expect("a commit");
+    assert_eq!(run(&kit).await.len(), 1);
+}
+
+#[tokio::test]
+async fn a_transaction_that_only_reads_is_no_matter() {
+    let kit = kit(Script::succeeds()).await;
+    let mut tx = kit.begin().await.expect("a transaction");
+    assert_eq!(kit.published::<Placed>(&mut tx).await.expect("events"), []);
+    publish(&kit, "a", 1).await;
+    assert_eq!(run(&kit).await.len(), 1);
+    drop(tx);
+}
+
+#[tokio::test]
+async fn no_end_is_an_error() {
+    let script = Script::new(|_, _| Err(HandlerError::retry_after(Duration::ZERO, "again")));
+    let forever = outbox::Retry::builder().max_retries(u32::MAX);
+    let kit = crate::shop::kit_with(forever.build().expect("a policy"), script).await;
+    let kit = kit.most_at_once(20);
+    publish(&kit, "a", 1).await;
+    for attempt in 1..=25 {
+        let step = kit.step().await.expect("a step").expect("a step");
+        assert_eq!(step.attempt, attempt);
+    }
+    let error = kit.run_until_idle().await.expect_err("no end");
+    assert!(error.to_string().contains("20 invocations"), "{error}");
+    assert!(error.to_string().contains("charge"), "{error}");
+}
+
+#[tokio::test]
+async fn a_running_dispatcher_is_an_error() {
+    let kit = kit(Script::succeeds()).await;
+    let dispatcher = kit.outbox().start().await.expect("a dispatcher");
+    let error = kit.step().await.expect_err("a dispatcher");
+    assert!(matches!(error, Error::Testing(KitError::DispatcherRuns)));
+    dispatcher.shutdown().await.expect("the end");
+    publish(&kit, "a", 1).await;
+    assert_eq!(run(&kit).await.len(), 1);
+}
+
+#[outbox_handler(id = "panics")]
+async fn panics(event: Placed) {
+    panic!("number {}", event.n);
+}
+
+#[tokio::test]
+async fn a_panic_is_a_failure_and_not_of_the_test() {
+    let kit = Kit::new(|builder| builder.handler::<panics>())
+        .await
+        .expect("a kit");
+    publish(&kit, "a", 7).await;
+    let error = run(&kit).await.remove(0).error.expect("an error");
+    assert!(error.contains("number 7"), "{error}");
+}
+
+#[tokio::test]
+async fn the_files_are_gone_with_the_kit() {
+    let kit = kit(Script::succeeds()).await;
+    publish(&kit, "a", 1).await;
+    let folder = format!("{kit:?}");
+    let folder = folder.split('"').nth(1).expect("a path").to_owned();
+    assert!(std::path::Path::new(&folder).join("outbox.sqlite").exists());
+    drop(kit);
+    assert!(!std::path::Path::new(&folder).exists());
+}
