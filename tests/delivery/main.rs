@@ -8,5 +8,6 @@
 
 mod order;
 mod outage;
+mod poison;
 mod scene;
 mod transactional;

@@ -80,7 +80,7 @@ async fn a_step_leaves_the_other_handlers_of_its_record() {
     assert_eq!((&*step.handler, step.attempt), ("mail", 1));
     assert_eq!(kit.step().await.expect("no step"), None);
     let status = kit.status(id).await.expect("a status");
-    assert_eq!(status, outbox::testing::RecordStatus::Completed);
+    assert_eq!(status, outbox::operations::RecordStatus::Completed);
 }
 
 /// Stepping is running, and each step is one invocation.

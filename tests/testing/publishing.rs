@@ -1,6 +1,6 @@
 //! What a transaction published.
 
-use outbox::{OutboxEvent as _, testing::RecordStatus};
+use outbox::{OutboxEvent as _, operations::RecordStatus};
 
 use crate::shop::{Forgotten, Placed, Script, kit, placed, publish, run};
 

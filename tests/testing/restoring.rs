@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use outbox::{
     FailedBecause,
-    testing::{DeliveryStatus, Kit, KitError, RecordStatus, Restore, Step, StepOutcome},
+    operations::{DeliveryStatus, RecordStatus},
+    testing::{Kit, KitError, Restore, Step, StepOutcome},
 };
 
 use crate::shop::{Forgotten, Script, kit, kit_of_two, publish, run};

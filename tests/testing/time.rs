@@ -10,7 +10,8 @@ use std::{
 
 use outbox::{
     Clock, FailedBecause, HandlerError, Retry, Scheduled,
-    testing::{DeliveryStatus, Kit, RecordStatus, Step, StepOutcome},
+    operations::{DeliveryStatus, RecordStatus},
+    testing::{Kit, Step, StepOutcome},
 };
 
 use crate::shop::{Script, kit, kit_with, placed, publish, run};

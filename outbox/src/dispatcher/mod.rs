@@ -6,7 +6,7 @@
 mod agenda;
 pub(crate) mod engine;
 mod run;
-mod transactional;
+pub(crate) mod transactional;
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -55,12 +55,11 @@ impl<Db: Database> Outbox<Db> {
             .map(|entry| HandlerSettings {
                 id: entry.id(),
                 places: places(entry),
-                transactional: entry.transactions().any(),
+                transactional: entry.transactions.any(),
                 skips: entry.on_permanent_failure() == PermanentFailure::Skip,
             });
         let settings = LaneSettings {
             ordered: inner.config.processing.stop_on_first_failure,
-            keep: inner.keeps_completed(),
             handlers: handlers.collect(),
         };
         let config = &inner.config;

@@ -14,7 +14,7 @@ use tokio::{
 use super::{
     agenda::Agenda,
     engine::{Engine, News, Want},
-    transactional::Transactional,
+    transactional::AttemptOf,
 };
 use crate::{
     Database, Decision, Outbox, Retention,
@@ -190,34 +190,27 @@ impl<Db: Database> Run<Db> {
         if !self.engine.leases.are_valid(now) {
             return;
         }
-        for work in self.engine.lanes.take_work() {
+        let works = self.engine.lanes.take_work();
+        if works.is_empty() {
+            return;
+        }
+        let fence = Arc::new(self.engine.leases.fence());
+        for work in works {
             let inner = Arc::clone(&self.outbox.inner);
             let finished = self.finished.clone();
             let (id, part) = ((work.record.id, work.handler), work.part);
-            let transactional = self.engine.lanes.is_transactional(work.handler);
-            let fence = transactional.then(|| self.engine.leases.fence());
+            let fence = Arc::clone(&fence);
             let task = tokio::spawn(async move {
                 let Some(handler) = inner.registry.entries().get(usize::from(work.handler)) else {
                     return;
                 };
-                let decision = match &fence {
-                    Some(fence) => {
-                        let (inner, work) = (&*inner, &work);
-                        let transactional = Transactional {
-                            inner,
-                            handler,
-                            fence,
-                            work,
-                        };
-                        transactional.dispatch().await
-                    }
-                    None => {
-                        let states = inner.registry.states();
-                        handler
-                            .dispatch(&work.record, work.attempt, states, &*inner.clock)
-                            .await
-                    }
+                let attempt = AttemptOf {
+                    inner: &inner,
+                    handler,
+                    fence: &fence,
+                    work: &work,
                 };
+                let decision = attempt.dispatch().await;
                 // The loop has ended if nobody takes it; the record is delivered again.
                 let _ = finished.send((work, decision));
             });

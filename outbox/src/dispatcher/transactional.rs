@@ -13,11 +13,11 @@ use crate::{
 };
 
 /// One attempt, with everything that its transaction needs.
-pub(super) struct Transactional<'a, Db: Database> {
-    pub(super) inner: &'a Inner<Db>,
-    pub(super) handler: &'a HandlerEntry,
-    pub(super) fence: &'a Fence,
-    pub(super) work: &'a Work,
+pub(crate) struct AttemptOf<'a, Db: Database> {
+    pub(crate) inner: &'a Inner<Db>,
+    pub(crate) handler: &'a HandlerEntry,
+    pub(crate) fence: &'a Fence,
+    pub(crate) work: &'a Work,
 }
 
 /// Nobody waits for the completion of a record that is not ours any more, or was discarded.
@@ -27,16 +27,22 @@ pub(super) struct Transactional<'a, Db: Database> {
 )]
 struct NotOurs;
 
-impl<Db: Database> Transactional<'_, Db> {
-    /// Like [`HandlerEntry::dispatch`]. What it decides is written once more by the lanes, which
-    /// changes nothing then. Dropped in between, the transaction is rolled back.
-    pub(super) async fn dispatch(&self) -> Decision {
+impl<Db: Database> AttemptOf<'_, Db> {
+    /// Like [`HandlerEntry::dispatch`]. With a transaction, what it decides is written once more
+    /// by the lanes, which changes nothing then. Dropped in between, the transaction is rolled
+    /// back.
+    pub(crate) async fn dispatch(&self) -> Decision {
         let Work {
             record, attempt, ..
         } = self.work;
         let (handler, inner) = (self.handler, self.inner);
-        let needs = handler.transactions();
-        let mut context = handler.context(record, *attempt, inner.registry.states());
+        let (needs, states) = (handler.transactions, inner.registry.states());
+        if !needs.any() {
+            return handler
+                .dispatch(record, *attempt, states, &*inner.clock)
+                .await;
+        }
+        let mut context = handler.context(record, *attempt, states);
         let outcome = match self.begin(&mut context, needs.handler).await {
             Ok(()) => handler.invoke(&mut context).await,
             Err(error) => Outcome::Failed(error),

@@ -33,7 +33,8 @@ impl Lanes {
         }
         lane.running = None;
 
-        if !stored && matches!(decision, Decision::Completed(_)) {
+        let fell_back = matches!(decision, Decision::Completed(Completion::FellBack { .. }));
+        if !stored && !fell_back && matches!(decision, Decision::Completed(_)) {
             let at = key.hot.iter().position(|hot| hot.record.id == id)?;
             let hot = key.hot.get_mut(at)?;
             hot.unfinished.retain(|handler| *handler != work.handler);
@@ -42,7 +43,6 @@ impl Lanes {
                 self.unwritten.batch.done.push(id);
                 self.unwritten.records.push(id);
             }
-            self.remember_completion(work, &decision);
             return Some(());
         }
         if !stored {
@@ -73,7 +73,10 @@ impl Lanes {
         let row = waiting(work.part, &work.record, id, work.attempt);
         let row = match decision {
             Decision::Completed(completion) => {
-                self.remember_completion(work, &Decision::Completed(completion));
+                // A fallback that succeeded leaves the failure in the history.
+                if let Completion::FellBack { error, .. } = &completion {
+                    self.remember(work, id, error);
+                }
                 DeliveryRow {
                     status: "completed",
                     blocking: false,
@@ -106,22 +109,18 @@ impl Lanes {
             Decision::NoHandler(_) => row,
         };
         let blocks = row.blocking;
-        if stored || row.status != "waiting" {
-            self.unwritten.batch.changed.push(row);
+        let batch = &mut self.unwritten.batch;
+        // Just split: its row is among the last ones, and can be what it is to be from the start.
+        let same = |new: &&mut DeliveryRow| (new.record_id, new.handler) == (row.record_id, id);
+        let new = match stored || row.status == "completed" {
+            true => None,
+            false => batch.split_rows.iter_mut().rev().find(same),
+        };
+        match new {
+            Some(new) => *new = row,
+            None => batch.changed.push(row),
         }
         blocks
-    }
-
-    /// A fallback that succeeded completes the record, and leaves the failure in the history.
-    fn remember_completion(&mut self, work: &Work, decision: &Decision) {
-        let Decision::Completed(Completion::FellBack { error, .. }) = decision else {
-            return;
-        };
-        if let Some(id) = self.settings(work.handler).map(|settings| settings.id)
-            && self.settings.keep
-        {
-            self.remember(work, id, error);
-        }
     }
 
     fn remember(&mut self, work: &Work, handler: &'static str, error: &HandlerError) -> Failure {

@@ -38,8 +38,6 @@ use crate::{
 pub(crate) struct LaneSettings {
     /// `stop-on-first-failure`.
     pub(crate) ordered: bool,
-    /// Whether finished records are kept.
-    pub(crate) keep: bool,
     pub(crate) handlers: Vec<HandlerSettings>,
 }
 
@@ -204,14 +202,6 @@ impl Lanes {
         !self.checks.is_empty()
     }
 
-    /// Nothing runs, waits, or is to be written or read.
-    pub(crate) fn is_idle(&self) -> bool {
-        self.records.is_empty()
-            && self.deliveries.is_empty()
-            && self.checks.is_empty()
-            && !self.has_unwritten()
-    }
-
     /// What is left in memory, if anything is.
     #[cfg(test)]
     fn left_over(&self) -> Option<String> {
@@ -249,6 +239,7 @@ impl Lanes {
     }
 
     /// Whether this handler completes its records in its own transaction.
+    #[cfg(test)]
     pub(crate) fn is_transactional(&self, handler: HandlerIx) -> bool {
         self.settings(handler)
             .is_some_and(|settings| settings.transactional)

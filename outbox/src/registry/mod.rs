@@ -23,6 +23,8 @@ pub use registration::{
 pub use registration::{NamedErrorType, Submission};
 pub use report::{HandlerReport, Report};
 
+#[cfg(feature = "_store")]
+use crate::Requirements;
 use crate::{NoHandler, PolicySource, RetryPolicy, handler::States, nearest::nearest};
 
 /// The handlers of this process, checked and with their policies resolved.
@@ -56,6 +58,8 @@ pub struct HandlerEntry {
     pub(crate) policy: Arc<dyn RetryPolicy>,
     source: PolicySource,
     shadows: Vec<PolicySource>,
+    #[cfg(feature = "_store")]
+    pub(crate) transactions: Transactions,
 }
 
 /// Which functions of a handler are given the transaction that completes the record.
@@ -68,6 +72,19 @@ pub(crate) struct Transactions {
 
 #[cfg(feature = "_store")]
 impl Transactions {
+    fn of(registration: &Registration) -> Self {
+        let takes_one = |requires: fn(&mut Requirements)| {
+            let mut requirements = Requirements::default();
+            requires(&mut requirements);
+            requirements.transaction.is_some()
+        };
+        let fallback = registration.fallback;
+        Self {
+            handler: takes_one(registration.requires),
+            fallback: fallback.is_some_and(|fallback| takes_one(fallback.requires)),
+        }
+    }
+
     pub(crate) fn any(self) -> bool {
         self.handler || self.fallback
     }
@@ -192,20 +209,6 @@ impl HandlerEntry {
     #[must_use]
     pub fn concurrency(&self) -> Option<u32> {
         self.registration.concurrency
-    }
-
-    /// Which of its functions take a `Tx`.
-    #[cfg(feature = "_store")]
-    pub(crate) fn transactions(&self) -> Transactions {
-        let of = |requires: fn(&mut crate::Requirements)| {
-            let mut requirements = crate::Requirements::default();
-            requires(&mut requirements);
-            requirements.transaction.is_some()
-        };
-        Transactions {
-            handler: of(self.registration.requires),
-            fallback: (self.registration.fallback).is_some_and(|fallback| of(fallback.requires)),
-        }
     }
 
     /// What a failure for good does to the lane.

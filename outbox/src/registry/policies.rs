@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+#[cfg(feature = "_store")]
+use super::Transactions;
 use super::{AttributePolicy, HandlerEntry, Instances, Problem, Registration};
 use crate::{
     Candidates, IntoPolicy as _, PolicyError, Retry, RetryConfig, RetryPolicy,
@@ -89,6 +91,8 @@ impl Policies {
         });
         Some(HandlerEntry {
             registration,
+            #[cfg(feature = "_store")]
+            transactions: Transactions::of(registration),
             policy: resolved.policy,
             source: resolved.source,
             shadows: resolved.shadows,

@@ -14,7 +14,10 @@ use uuid::Uuid;
 use super::{KitError, Step, error::database};
 use crate::{
     Clock as _, Decision, ManualClock, NoHandler, Outbox, Result, SystemClock,
-    dispatcher::engine::{Engine, Want},
+    dispatcher::{
+        engine::{Engine, Want},
+        transactional::AttemptOf,
+    },
     fetch::Fetcher,
     lane::{HandlerIx, Work},
     settle::Settler,
@@ -162,10 +165,15 @@ impl Run<'_> {
         let Some(entry) = inner.registry.entries().get(usize::from(work.handler)) else {
             return Ok(None);
         };
-        let (at, states) = (self.hands.clock.now(), inner.registry.states());
-        let decision = entry
-            .dispatch(&work.record, work.attempt, states, &self.hands.clock)
-            .await;
+        let at = self.hands.clock.now();
+        let fence = self.engine.leases.fence();
+        let attempt = AttemptOf {
+            inner,
+            handler: entry,
+            fence: &fence,
+            work: &work,
+        };
+        let decision = attempt.dispatch().await;
         let step = Step::of(&work, entry.id(), at, &decision);
         if let Decision::RetryAt { at, .. } = &decision
             && *at <= self.hands.clock.now()

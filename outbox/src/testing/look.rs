@@ -2,8 +2,12 @@
 
 use sqlx::SqliteConnection;
 
-use super::{Delivery, Kit, KitError, RecordStatus, error::database};
-use crate::{EventError, OutboxEvent, Record, Result, store::sqlite::testing as sql};
+use super::{Kit, KitError, error::database};
+use crate::{
+    EventError, OutboxEvent, Record, Result,
+    operations::{Delivery, RecordStatus},
+    store::sqlite::testing as sql,
+};
 
 impl Kit {
     /// The events of this type that an open transaction has published so far, in order. What was
@@ -52,11 +56,9 @@ impl Kit {
     /// # Errors
     /// When there is no such record, or the database fails.
     pub async fn status(&self, record_id: i64) -> Result<RecordStatus> {
-        let mut connection = self.pool().acquire().await.map_err(database)?;
-        let found = sql::record(&mut connection, &self.outbox.inner.names, record_id).await;
-        let found = found.map_err(database)?;
-        let (.., status) = found.ok_or(KitError::NoSuchRecord(record_id))?;
-        Ok(status)
+        let found = self.outbox.operations().inspect(record_id).await?;
+        let found = found.ok_or(KitError::NoSuchRecord(record_id))?;
+        Ok(found.status)
     }
 
     /// Where a record stands with each handler that did not finish with it at once, by handler.
@@ -65,9 +67,10 @@ impl Kit {
     /// # Errors
     /// When the database fails.
     pub async fn deliveries(&self, record_id: i64) -> Result<Vec<Delivery>> {
-        let mut connection = self.pool().acquire().await.map_err(database)?;
-        let found = sql::deliveries(&mut connection, &self.outbox.inner.names, record_id).await;
-        found.map_err(database)
+        let found = self.outbox.operations().inspect(record_id).await?;
+        let mut deliveries = found.map(|found| found.deliveries).unwrap_or_default();
+        deliveries.sort_by(|one, other| one.handler.cmp(&other.handler));
+        Ok(deliveries)
     }
 }
 

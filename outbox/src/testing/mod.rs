@@ -79,7 +79,6 @@ mod look;
 mod restore;
 mod run;
 mod step;
-mod view;
 
 use std::{fmt, sync::atomic::Ordering, time::Duration};
 
@@ -90,7 +89,6 @@ use tokio::sync::Mutex;
 pub use error::KitError;
 pub use restore::Restore;
 pub use step::{Step, StepOutcome};
-pub use view::{Delivery, DeliveryStatus, RecordStatus};
 
 use crate::{
     Clock as _, ManualClock, Outbox, OutboxBuilder, OutboxEvent, Registry, Result, Scheduled,

@@ -7,7 +7,7 @@ use crate::{
     Clock as _, Error, HandlerError, NoHandler, PermanentFailure, Record, Result,
     clock::later,
     failure::Failure,
-    store::{Batch, DeliveryRow, FailureRow, sqlite::testing as sql},
+    store::{Batch, DeliveryRow, FailureRow, Fetched, sqlite::testing as sql},
 };
 
 /// A state to put a record into; see [`Kit::restore`].
@@ -83,7 +83,7 @@ impl Kit {
         let mut connection = hands.connection().await?;
         let names = &self.outbox.inner.names;
         let found = sql::record(&mut connection, names, record_id).await;
-        let (part, record, _) = found
+        let Fetched { part, record } = found
             .map_err(database)?
             .ok_or(KitError::NoSuchRecord(record_id))?;
         let delivery = self.delivery_row(part, &record, &state)?;

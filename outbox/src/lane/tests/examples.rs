@@ -162,14 +162,13 @@ fn a_retry_gives_rows_to_all_that_stand_in_its_lanes_in_order() {
     let batch = bench.batch();
     assert_eq!(batch.batch.split, [1, 2]);
     let rows = [
-        (1, "a", "waiting"),
+        (1, "a", "scheduled"),
         (2, "a", "waiting"),
         (2, "c", "waiting"),
-        (1, "a", "scheduled"),
     ];
     assert_eq!(Bench::rows(&batch), rows);
-    let retry = &batch.batch.changed[0];
-    assert_eq!((retry.was, retry.attempt, retry.delay), (1, 2, Some(5)));
+    let retry = &batch.batch.split_rows[0];
+    assert_eq!((retry.attempt, retry.delay), (2, Some(5)));
     assert!(retry.blocking);
     assert_eq!(bench.runs(), [(2, C)], "the other lane goes on");
     bench.lanes.written(batch);
@@ -186,7 +185,8 @@ fn a_failure_that_is_skipped_lets_the_lane_go_on() {
     bench.ends(1, B, End::Failed);
     assert_eq!(bench.runs(), [(2, B)]);
     let batch = bench.batch();
-    assert!(!batch.batch.changed[0].blocking);
+    assert_eq!(batch.batch.split_rows[0].status, "failed");
+    assert!(!batch.batch.split_rows[0].blocking);
 }
 
 #[test]

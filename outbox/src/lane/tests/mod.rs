@@ -48,7 +48,6 @@ impl Setup {
         };
         LaneSettings {
             ordered: self.ordered,
-            keep: true,
             handlers: (0..3).map(handler).collect(),
         }
     }

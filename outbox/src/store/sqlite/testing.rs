@@ -1,13 +1,12 @@
 //! What the test kit reads and changes in SQLite.
 
-use sqlx::{Row as _, SqliteConnection, sqlite::SqliteRow};
+use sqlx::{Row as _, SqliteConnection};
 use uuid::Uuid;
 
-use super::fetch::{RECORD, fetched, moment};
+use super::fetch::{RECORD, fetched};
 use crate::{
     Record,
-    store::{Names, trusted},
-    testing::{Delivery, DeliveryStatus, RecordStatus},
+    store::{Fetched, Names, trusted},
 };
 
 /// Something that is due at a time: a record, or a delivery if there is a handler.
@@ -112,55 +111,16 @@ pub(crate) async fn records(
     rows.iter().map(record).collect()
 }
 
-/// A record with its partition and status.
+/// A record with its partition.
 pub(crate) async fn record(
     connection: &mut SqliteConnection,
     names: &Names,
     id: i64,
-) -> Result<Option<(u16, Record, RecordStatus)>, sqlx::Error> {
+) -> Result<Option<Fetched>, sqlx::Error> {
     let record = names.table("record", '"');
-    let sql = trusted(format!(
-        "select {RECORD}, r.status from {record} r where r.id = ?1"
-    ));
+    let sql = trusted(format!("select {RECORD} from {record} r where r.id = ?1"));
     let row = sqlx::query(sql).bind(id).fetch_optional(connection).await?;
-    let Some(row) = row else { return Ok(None) };
-    let found = fetched(&row)?;
-    let status: &str = row.try_get(10)?;
-    let status = RecordStatus::stored(status).ok_or_else(|| unknown(status))?;
-    Ok(Some((found.part, found.record, status)))
-}
-
-/// The deliveries of a record.
-pub(crate) async fn deliveries(
-    connection: &mut SqliteConnection,
-    names: &Names,
-    record_id: i64,
-) -> Result<Vec<Delivery>, sqlx::Error> {
-    let delivery = names.table("delivery", '"');
-    let sql = trusted(format!(
-        "select handler, status, attempt, failure_count, due_at, error from {delivery} where record_id = ?1 order by handler"
-    ));
-    let rows = sqlx::query(sql)
-        .bind(record_id)
-        .fetch_all(connection)
-        .await?;
-    rows.iter().map(delivery_of).collect()
-}
-
-fn delivery_of(row: &SqliteRow) -> Result<Delivery, sqlx::Error> {
-    let status: &str = row.try_get(1)?;
-    Ok(Delivery {
-        handler: row.try_get(0)?,
-        status: DeliveryStatus::stored(status).ok_or_else(|| unknown(status))?,
-        attempt: row.try_get(2)?,
-        failure_count: row.try_get(3)?,
-        due_at: row.try_get::<Option<i64>, _>(4)?.map(moment),
-        error: row.try_get(5)?,
-    })
-}
-
-fn unknown(status: &str) -> sqlx::Error {
-    sqlx::Error::Decode(format!("unknown status `{status}`").into())
+    row.as_ref().map(fetched).transpose()
 }
 
 /// Makes a record pending, as if nothing had happened to it; due at a time if there is one. The
