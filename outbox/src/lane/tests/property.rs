@@ -87,12 +87,12 @@ fn steps(rough: bool) -> impl Strategy<Value = Steps> {
     ];
     let harsh = prop_oneof![
         2 => (0usize..8, any::<bool>()).prop_map(|(at, failed)| Step::Discard(at, failed)),
-        1 => (0u16..2, 0u8..4).prop_map(|(part, work)| Step::Steal(part, work)),
-        1 => any::<bool>().prop_map(Step::Claim),
+        2 => (0u16..2, 0u8..3).prop_map(|(part, work)| Step::Steal(part, work)),
+        3 => any::<bool>().prop_map(Step::Claim),
         1 => any::<bool>().prop_map(Step::Crash),
     ];
     let step = match rough {
-        true => prop_oneof![14 => usual, 1 => harsh].boxed(),
+        true => prop_oneof![8 => usual, 1 => harsh].boxed(),
         false => usual.boxed(),
     };
     prop::collection::vec(step, 1..150).prop_map(Steps)
