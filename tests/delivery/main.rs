@@ -6,5 +6,15 @@
     reason = "every function here is part of a test"
 )]
 
+mod blocked;
+mod busy;
+mod late;
 mod order;
+mod pause;
+mod payload;
 mod scene;
+mod small_pool;
+mod split;
+mod stop;
+mod time;
+mod unhandled;
