@@ -49,16 +49,16 @@ on_each_database! {
         mended.store(true, Ordering::Release);
         let (writing, pool) = (outbox.clone(), db.pool.clone());
         let writer = tokio::spawn(async move {
-            for n in (1001..1200).step_by(3) {
+            for n in (1001..1301).step_by(3) {
                 publish(&writing, &pool, "a", n..n + 3).await;
             }
         });
         database::replay(&db.pool).await;
         outbox.wake();
         writer.await.unwrap();
-        scene.seen_at_least(1200).await;
+        scene.seen_at_least(1301).await;
         dispatcher.shutdown().await.unwrap();
-        let all: Vec<u32> = (0..1200).collect();
+        let all: Vec<u32> = (0..1301).collect();
         assert_eq!(scene.steps("first", "a"), all);
         assert_eq!(scene.attempts("first", "a", 0), [1, 2]);
         let split = "select count(*) from outbox_record where status <> 'completed'";
