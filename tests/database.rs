@@ -12,9 +12,18 @@ use outbox::{Database, Outbox, Registry};
 use sqlx::{AssertSqlSafe, Pool};
 
 /// One test's database.
+#[derive(Debug)]
 pub struct Fresh<Db: Database> {
     pub pool: Pool<Db>,
     pub outbox: Outbox<Db>,
+}
+
+impl<Db: Database> Fresh<Db> {
+    /// For another process.
+    pub fn url(&self) -> String {
+        use sqlx::ConnectOptions as _;
+        self.pool.connect_options().to_url_lossy().to_string()
+    }
 }
 
 async fn with_outbox<Db: Database>(pool: Pool<Db>) -> Fresh<Db> {

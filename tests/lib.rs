@@ -2,6 +2,7 @@
 //! one handler.
 
 pub mod database;
+pub mod effects;
 
 use std::sync::Arc;
 

@@ -66,43 +66,70 @@ impl HandlerEntry {
         states: &Arc<States>,
         clock: &dyn Clock,
     ) -> Decision {
-        let metadata = Metadata::new(Arc::clone(record), self.id(), attempt);
-        let context = Context::new(metadata, Arc::clone(states));
-
-        let outcome = guarded((self.registration.invoke)(&context), self.timeout()).await;
-        let max_retries = record.max_retries;
-        match decide(outcome, &attempt, max_retries, self.policy(), clock.now()) {
-            Decision::Failed { error, because } => self.fall_back(context, error, because).await,
+        let mut context = self.context(record, attempt, states);
+        let outcome = self.invoke(&mut context).await;
+        match self.decide(outcome, record, attempt, clock) {
+            Decision::Failed { error, because } if self.falls_back(because) => {
+                let mut context = context.with_failure(error);
+                let outcome = self.invoke_fallback(&mut context).await;
+                fell_back(context, outcome, because)
+            }
             decision => decision,
         }
     }
 
-    /// Runs the fallback, if there is one, once. A payload that is not an event has none: the
-    /// fallback takes the event.
-    async fn fall_back(
+    pub(crate) fn context(
         &self,
-        context: Context,
-        error: HandlerError,
-        because: FailedBecause,
+        record: &Arc<Record>,
+        attempt: Attempt,
+        states: &Arc<States>,
+    ) -> Context {
+        let metadata = Metadata::new(Arc::clone(record), self.id(), attempt);
+        Context::new(metadata, Arc::clone(states))
+    }
+
+    /// Runs the handler.
+    pub(crate) async fn invoke(&self, context: &mut Context) -> Outcome {
+        guarded((self.registration.invoke)(context), self.timeout()).await
+    }
+
+    pub(crate) fn decide(
+        &self,
+        outcome: Outcome,
+        record: &Record,
+        attempt: Attempt,
+        clock: &dyn Clock,
     ) -> Decision {
-        let Some(fallback) = self.registration.fallback else {
-            return Decision::Failed { error, because };
-        };
-        if because == FailedBecause::BadPayload {
-            return Decision::Failed { error, because };
+        let max_retries = record.max_retries;
+        decide(outcome, &attempt, max_retries, self.policy(), clock.now())
+    }
+
+    /// Whether there is a fallback for this. A payload that is not an event has none: the
+    /// fallback takes the event.
+    pub(crate) fn falls_back(&self, because: FailedBecause) -> bool {
+        self.registration.fallback.is_some() && because != FailedBecause::BadPayload
+    }
+
+    /// Runs the fallback, once.
+    pub(crate) async fn invoke_fallback(&self, context: &mut Context) -> Outcome {
+        match self.registration.fallback {
+            Some(fallback) => guarded((fallback.invoke)(context), self.timeout()).await,
+            None => Outcome::Failed(HandlerError::permanent("there is no fallback")),
         }
-        let context = context.with_failure(error);
-        let outcome = guarded((fallback.invoke)(&context), self.timeout()).await;
-        let error = context.into_failure();
-        match outcome {
-            Outcome::Handled | Outcome::Skipped => {
-                Decision::Completed(Completion::FellBack { error, because })
-            }
-            Outcome::Failed(of_fallback) => Decision::Failed {
-                error: error.and_then("fallback", &of_fallback),
-                because,
-            },
+    }
+}
+
+/// What a fallback's outcome makes of a handler's failure.
+pub(crate) fn fell_back(context: Context, outcome: Outcome, because: FailedBecause) -> Decision {
+    let error = context.into_failure();
+    match outcome {
+        Outcome::Handled | Outcome::Skipped => {
+            Decision::Completed(Completion::FellBack { error, because })
         }
+        Outcome::Failed(of_fallback) => Decision::Failed {
+            error: error.and_then("fallback", &of_fallback),
+            because,
+        },
     }
 }
 

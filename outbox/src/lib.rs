@@ -13,7 +13,8 @@
 //! 6. **handler**: what it is given ([`FromContext`], [`State`]) and what it answers ([`HandlerError`]).
 //! 7. **retry**: what happens after a failure; [`RetryPolicy`], [`Retry`], [`decide`].
 //!
-//! **config** is the same from a file and the environment.
+//! **config** is the same from a file and the environment; **operations** is what a person on call
+//! looks at and changes.
 
 mod attempt;
 mod clock;
@@ -27,6 +28,8 @@ mod event;
 mod error;
 #[cfg(feature = "_store")]
 mod limits;
+#[cfg(feature = "_store")]
+pub mod operations;
 #[cfg(feature = "_store")]
 mod outbox;
 #[cfg(feature = "_store")]
@@ -75,7 +78,7 @@ pub use clock::{Clock, ManualClock, SystemClock};
 pub use config::{
     BasePolicy, Config, ConfigError, DuplicateErrorName, ExponentialConfig, FixedConfig,
     JitteredConfig, LinearConfig, LockingConfig, Place, PolicyConfig, PolicyKind, ProcessingConfig,
-    RetryConfig, SchemaInitializationConfig,
+    Retention, RetryConfig, SchemaInitializationConfig,
 };
 #[cfg(feature = "config")]
 pub use config::{ConfigLoader, Format};
@@ -84,6 +87,8 @@ pub use dispatcher::Dispatcher;
 #[cfg(feature = "_store")]
 pub use error::{Error, Result};
 pub use event::{AnyEvent, EventData, EventKey, OutboxEvent};
+#[cfg(feature = "_store")]
+pub use handler::Tx;
 pub use handler::{
     BoxError, Context, FailureKind, Fallback, FromContext, Handler, HandlerError, IntoOutcome,
     Outcome, Panicked, ReceivedEvent, Requirements, State, TimedOut,
@@ -91,6 +96,8 @@ pub use handler::{
 #[cfg(feature = "_store")]
 pub use limits::Limits;
 pub use metadata::Metadata;
+#[cfg(feature = "_store")]
+pub use operations::Operations;
 #[cfg(feature = "_store")]
 pub use outbox::{Outbox, OutboxBuilder};
 pub use outbox_macros::{OutboxEvent, error_name, outbox_handler, retryable};

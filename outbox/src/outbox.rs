@@ -13,8 +13,8 @@ use std::{
 use sqlx::Pool;
 
 use crate::{
-    Clock, Config, Database, IntoPolicy, Limits, Registered, Registry, RegistryBuilder, Result,
-    SystemClock,
+    Clock, Config, Database, IntoPolicy, Limits, Operations, Registered, Registry, RegistryBuilder,
+    Result, Retention, SystemClock,
     fetch::Fetcher,
     settle::Settler,
     store::{self, Inserts, Names},
@@ -77,7 +77,7 @@ impl<Db: Database> Inner<Db> {
     }
 
     pub(crate) fn keeps_completed(&self) -> bool {
-        true
+        self.config.processing.retention != Retention::Delete
     }
 
     pub(crate) fn offset(&self) -> i64 {
@@ -112,6 +112,12 @@ impl<Db: Database> Outbox<Db> {
     #[must_use]
     pub fn handlers(&self) -> crate::Report {
         self.inner.registry.handlers()
+    }
+
+    /// What a person on call looks at and changes: counts, lists, replays, discards, pauses.
+    #[must_use]
+    pub fn operations(&self) -> Operations<'_, Db> {
+        Operations::new(self)
     }
 
     /// Creates or updates the tables; does nothing if they are up to date. Safe when many
@@ -253,7 +259,7 @@ impl<Db: Database> OutboxBuilder<Db> {
             inner: Arc::new(Inner {
                 inserts: Db::inserts(&names),
                 names,
-                registry: self.registry.build()?,
+                registry: self.registry.on_database::<Db>().build()?,
                 pool: self.pool,
                 limits: self.limits,
                 partitions: PARTITIONS,

@@ -17,4 +17,5 @@ mod small_pool;
 mod split;
 mod stop;
 mod time;
+mod transactional;
 mod unhandled;

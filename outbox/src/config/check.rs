@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use humantime::format_duration as words;
 
-use super::{Config, ExponentialConfig, LinearConfig, PolicyConfig, PolicyKind};
+use super::{Config, ExponentialConfig, LinearConfig, PolicyConfig, PolicyKind, Retention};
 use crate::Jitter;
 
 /// A value that cannot work.
@@ -24,6 +24,13 @@ type Checked = Result<(), Mistake>;
 pub(super) fn config(config: &Config) -> Checked {
     positive(config.poll_interval, &["poll-interval"])?;
     lease(config)?;
+    if let Retention::For(time) = config.processing.retention {
+        positive(time, &["processing", "retention"])?;
+    }
+    if config.processing.max_in_memory < 16 {
+        let problem = "must be at least 16".to_owned();
+        return mistake(&["processing", "max-in-memory"], problem);
+    }
     if let Some(default) = &config.retry.default {
         within(&["retry"], policy(default))?;
     }

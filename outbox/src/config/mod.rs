@@ -14,6 +14,7 @@ mod load;
 mod locking;
 mod place;
 mod policy;
+mod retention;
 mod retry;
 
 use std::time::Duration;
@@ -30,6 +31,7 @@ pub use policy::{
     BasePolicy, ExponentialConfig, FixedConfig, JitteredConfig, LinearConfig, PolicyConfig,
     PolicyKind,
 };
+pub use retention::Retention;
 pub use retry::RetryConfig;
 
 /// Everything that can be configured, with its defaults.
@@ -41,6 +43,8 @@ pub use retry::RetryConfig;
 /// | `locking.refresh-threshold` | [`renew_below`](Self::renew_below) | two thirds of the lease |
 /// | `schema-initialization.enabled` | [`schema_initialization`](Self::schema_initialization) | true |
 /// | `processing.stop-on-first-failure` | [`processing`](Self::processing) | true |
+/// | `processing.retention` | [`Retention`] | 7 days |
+/// | `processing.max-in-memory` | [`ProcessingConfig::max_in_memory`] | 4096 |
 /// | `retry` | [`retry`](Self::retry) | see [`RetryConfig`] |
 ///
 /// Durations are whole milliseconds or text such as `"5s"`; a bare number in `locking` counts
@@ -99,6 +103,10 @@ pub struct SchemaInitializationConfig {
 pub struct ProcessingConfig {
     /// A lane waits behind its failing record, through every retry. Default: true.
     pub stop_on_first_failure: bool,
+    /// What becomes of records that are done. Default: kept for seven days.
+    pub retention: Retention,
+    /// How many records a dispatcher has in memory at most, running and waiting. Default: 4096.
+    pub max_in_memory: u32,
 }
 
 /// The keys of [`Written`], to recognise a file that has none of the prefixes.
@@ -180,6 +188,8 @@ impl Default for ProcessingConfig {
     fn default() -> Self {
         Self {
             stop_on_first_failure: true,
+            retention: Retention::default(),
+            max_in_memory: 4096,
         }
     }
 }
@@ -255,7 +265,7 @@ mod tests {
     #[test]
     fn what_is_written_out_reads_back_as_the_same() {
         let text = r#"{
-            "poll-interval": 250, "stuck-threshold": "5m", "processing": {"stop-on-first-failure": false},
+            "poll-interval": 250, "stuck-threshold": "5m", "processing": {"stop-on-first-failure": false, "retention": "delete", "max-in-memory": 64},
             "retry": {
                 "policy": "linear", "jitter": 0.5, "max-elapsed": "2h", "exclude-exceptions": ["std::fmt::Error"],
                 "pin-at-schedule": true, "policies": { "bank": { "policy": "jittered" } }

@@ -1,10 +1,12 @@
 //! The running outbox: reads, dispatches and writes until it is shut down.
 //!
-//! [`engine`] decides what is to be done, [`agenda`] when, [`run`] does it.
+//! [`engine`] decides what is to be done, [`agenda`] when, [`run`] does it. [`transactional`] runs
+//! handlers that complete their record in their own transaction.
 
 mod agenda;
 pub(crate) mod engine;
 mod run;
+mod transactional;
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -48,6 +50,7 @@ impl<Db: Database> Outbox<Db> {
             .map(|entry| HandlerSettings {
                 id: entry.id(),
                 places: entry.concurrency().unwrap_or(PLACES),
+                transactional: entry.transactions().any(),
                 skips: entry.on_permanent_failure() == PermanentFailure::Skip,
             });
         let settings = LaneSettings {
@@ -63,15 +66,13 @@ impl<Db: Database> Outbox<Db> {
             Arc::new(Router::new(&inner.registry)),
             inner.registry.renames(),
             inner.partitions,
-            IN_MEMORY,
+            usize::try_from(config.processing.max_in_memory).unwrap_or(usize::MAX),
         )
     }
 }
 
 /// How many invocations of one handler run at once, unless it says otherwise.
 const PLACES: u32 = 256;
-/// How many records are in memory at once.
-const IN_MEMORY: usize = 4096;
 
 /// A running dispatcher; see [`Outbox::start`].
 ///

@@ -14,6 +14,7 @@ use tokio::{
 use super::{
     agenda::Agenda,
     engine::{Engine, News, Want},
+    transactional::Transactional,
 };
 use crate::{
     Database, Decision, Outbox,
@@ -176,14 +177,30 @@ impl<Db: Database> Run<Db> {
             let inner = Arc::clone(&self.outbox.inner);
             let finished = self.finished.clone();
             let (id, part) = ((work.record.id, work.handler), work.part);
+            let transactional = self.engine.lanes.is_transactional(work.handler);
+            let fence = transactional.then(|| self.engine.leases.fence());
             let task = tokio::spawn(async move {
                 let Some(handler) = inner.registry.entries().get(usize::from(work.handler)) else {
                     return;
                 };
-                let states = inner.registry.states();
-                let decision = handler
-                    .dispatch(&work.record, work.attempt, states, &*inner.clock)
-                    .await;
+                let decision = match &fence {
+                    Some(fence) => {
+                        let (inner, work) = (&*inner, &work);
+                        let transactional = Transactional {
+                            inner,
+                            handler,
+                            fence,
+                            work,
+                        };
+                        transactional.dispatch().await
+                    }
+                    None => {
+                        let states = inner.registry.states();
+                        handler
+                            .dispatch(&work.record, work.attempt, states, &*inner.clock)
+                            .await
+                    }
+                };
                 // The loop has ended if nobody takes it; the record is delivered again.
                 let _ = finished.send((work, decision));
             });
@@ -212,9 +229,6 @@ impl<Db: Database> Run<Db> {
                     "a record failed for good; it stays until it is replayed or discarded"
                 );
             }
-            if let Decision::RetryAt { delay, .. } = &decision {
-                self.agenda.due_in(Instant::now(), *delay);
-            }
             self.engine.lanes.finished(&work, decision);
         }
     }
@@ -242,6 +256,10 @@ impl<Db: Database> Run<Db> {
         match written {
             Some(Written { settler, unwritten }) => {
                 self.settler = Some(settler);
+                // Not before it is written: a fetch in between would find nothing.
+                if let Some(delay) = unwritten.batch.first_due() {
+                    self.agenda.due_in(Instant::now(), delay);
+                }
                 self.engine.lanes.written(unwritten);
             }
             None => self.settler = Some(self.outbox.inner.settler()),

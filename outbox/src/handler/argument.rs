@@ -76,6 +76,17 @@ pub struct Requirements {
     pub(crate) states: Vec<RequiredState>,
     /// An argument that only a fallback can have.
     pub(crate) failure: bool,
+    /// The transaction in which the record is completed.
+    #[cfg(feature = "_store")]
+    pub(crate) transaction: Option<RequiredTransaction>,
+}
+
+/// The database of a `Tx` argument.
+#[cfg(feature = "_store")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RequiredTransaction {
+    pub(crate) ty: TypeId,
+    pub(crate) name: &'static str,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,17 +1,30 @@
 //! [`Context`]: everything that the arguments of a handler are made from.
 
-use std::sync::Arc;
+#[cfg(feature = "_store")]
+use std::any::Any;
+use std::{fmt, sync::Arc};
 
 use super::{HandlerError, state::States};
 use crate::Metadata;
 
 /// What the arguments of one invocation are made from; see [`FromContext`](crate::FromContext).
-#[derive(Debug)]
 pub struct Context {
     pub(super) metadata: Metadata,
     pub(super) states: Arc<States>,
     /// Why the handler failed for good: only there while its fallback runs.
     pub(super) failure: Option<HandlerError>,
+    /// A `Slot` of the outbox's database, if the handler takes a `Tx`.
+    #[cfg(feature = "_store")]
+    pub(crate) transaction: Option<Box<dyn Any + Send + Sync>>,
+}
+
+impl fmt::Debug for Context {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Context")
+            .field("metadata", &self.metadata)
+            .field("failure", &self.failure)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Context {
@@ -20,6 +33,8 @@ impl Context {
             metadata,
             states,
             failure: None,
+            #[cfg(feature = "_store")]
+            transaction: None,
         }
     }
 

@@ -11,6 +11,8 @@ mod fallback;
 mod outcome;
 mod received;
 mod state;
+#[cfg(feature = "_store")]
+mod transaction;
 
 pub use argument::{FromContext, Requirements};
 pub use context::Context;
@@ -20,6 +22,10 @@ pub use outcome::{IntoOutcome, Outcome};
 pub use received::{ChosenByName, ReceivedEvent};
 pub use state::State;
 pub(crate) use state::States;
+#[cfg(feature = "_store")]
+pub(crate) use transaction::Slot;
+#[cfg(feature = "_store")]
+pub use transaction::Tx;
 
 use crate::Metadata;
 

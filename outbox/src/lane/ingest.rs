@@ -47,7 +47,11 @@ impl Lanes {
                 true => Stand::Blocked,
                 false => Stand::Open,
             });
-            if lane.stand == Stand::Open {
+            // One of several that completes the record in its own transaction needs a row of its
+            // own first, or what it did could not be told from what the others have not.
+            let settings = self.settings.handlers.get(usize::from(handler));
+            let transactional = settings.is_some_and(|settings| settings.transactional);
+            if lane.stand == Stand::Open && !(transactional && route.len() > 1) {
                 lane.queue.push_back(Item {
                     record: Arc::clone(&record),
                     attempt: Attempt::first(),
@@ -90,6 +94,7 @@ impl Lanes {
                 part,
                 handler,
                 attempt,
+                stored: true,
                 alone: true,
             };
             self.start_alone(alone);

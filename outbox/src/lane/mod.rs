@@ -51,6 +51,8 @@ pub(crate) struct HandlerSettings {
     pub(crate) places: u32,
     /// Whether a record that failed for good lets the ones behind it go on.
     pub(crate) skips: bool,
+    /// Whether it completes its records itself, in its own transaction.
+    pub(crate) transactional: bool,
 }
 
 /// One invocation to be started.
@@ -60,6 +62,8 @@ pub(crate) struct Work {
     pub(crate) part: u16,
     pub(crate) handler: HandlerIx,
     pub(crate) attempt: Attempt,
+    /// Whether it had a delivery row when it was started.
+    pub(crate) stored: bool,
     /// Outside of its lane: retried while later records of the lane went on.
     pub(crate) alone: bool,
 }
@@ -219,6 +223,12 @@ impl Lanes {
         keys.chain(self.deliveries.values().map(|held| held.part))
     }
 
+    /// Whether this handler completes its records in its own transaction.
+    pub(crate) fn is_transactional(&self, handler: HandlerIx) -> bool {
+        self.settings(handler)
+            .is_some_and(|settings| settings.transactional)
+    }
+
     fn settings(&self, handler: HandlerIx) -> Option<&HandlerSettings> {
         self.settings.handlers.get(usize::from(handler))
     }
@@ -266,6 +276,15 @@ impl Key {
                 running.stored = true;
             }
         }
+    }
+}
+
+/// A delivery that is done.
+pub(crate) fn completed_row(work: &Work, handler: &'static str) -> DeliveryRow {
+    DeliveryRow {
+        status: "completed",
+        blocking: false,
+        ..waiting(work.part, &work.record, handler, work.attempt)
     }
 }
 

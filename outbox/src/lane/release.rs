@@ -41,6 +41,7 @@ impl Lanes {
                     part,
                     handler,
                     attempt: item.attempt,
+                    stored: item.stored,
                     alone: false,
                 });
             }

@@ -1,5 +1,7 @@
 //! From registrations, state and policies to a [`Registry`], or everything that is wrong.
 
+#[cfg(feature = "_store")]
+use std::any::{TypeId, type_name};
 use std::{
     borrow::Cow,
     collections::{BTreeMap, HashMap},
@@ -41,6 +43,9 @@ pub struct RegistryBuilder {
     error_types: Vec<ErrorType>,
     retry: RetryConfig,
     allow_empty: bool,
+    /// The outbox's, if there is one.
+    #[cfg(feature = "_store")]
+    database: Option<(TypeId, &'static str)>,
 }
 
 impl RegistryBuilder {
@@ -118,6 +123,13 @@ impl RegistryBuilder {
         self
     }
 
+    /// Handlers that take a `Tx` take one of this database.
+    #[cfg(feature = "_store")]
+    pub(crate) fn on_database<Db: 'static>(mut self) -> Self {
+        self.database = Some((TypeId::of::<Db>(), type_name::<Db>()));
+        self
+    }
+
     /// Checks everything and resolves the policy of each handler.
     ///
     /// # Errors
@@ -137,6 +149,8 @@ impl RegistryBuilder {
         let mut handlers = Vec::with_capacity(registrations.len());
         for registration in registrations {
             check_arguments(registration, &self.states, &mut problems);
+            #[cfg(feature = "_store")]
+            check_transaction(registration, self.database, &mut problems);
             if let Some(entry) = policies.resolve(registration, &self.states, &mut problems) {
                 handlers.push(entry);
             }
@@ -212,6 +226,31 @@ fn check_arguments(registration: &Registration, states: &States, problems: &mut 
                 location,
             });
         }
+    }
+}
+
+/// The transaction that a handler takes is one of the outbox's database. Without an outbox there
+/// is none; the attempt fails then.
+#[cfg(feature = "_store")]
+fn check_transaction(
+    registration: &Registration,
+    database: Option<(TypeId, &'static str)>,
+    problems: &mut Vec<Problem>,
+) {
+    let mut requirements = Requirements::default();
+    (registration.requires)(&mut requirements);
+    if let Some(fallback) = registration.fallback {
+        (fallback.requires)(&mut requirements);
+    }
+    if let (Some(taken), Some((ty, outbox))) = (requirements.transaction, database)
+        && taken.ty != ty
+    {
+        problems.push(Problem::OtherDatabase {
+            handler: registration.id,
+            taken: taken.name,
+            outbox,
+            location: registration.location,
+        });
     }
 }
 

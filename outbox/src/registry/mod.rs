@@ -58,6 +58,21 @@ pub struct HandlerEntry {
     shadows: Vec<PolicySource>,
 }
 
+/// Which functions of a handler are given the transaction that completes the record.
+#[cfg(feature = "_store")]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Transactions {
+    pub(crate) handler: bool,
+    pub(crate) fallback: bool,
+}
+
+#[cfg(feature = "_store")]
+impl Transactions {
+    pub(crate) fn any(self) -> bool {
+        self.handler || self.fallback
+    }
+}
+
 impl Registry {
     /// Starts without any handler; each is named with `.handler::<H>()`.
     pub fn builder() -> RegistryBuilder {
@@ -177,6 +192,20 @@ impl HandlerEntry {
     #[must_use]
     pub fn concurrency(&self) -> Option<u32> {
         self.registration.concurrency
+    }
+
+    /// Which of its functions take a `Tx`.
+    #[cfg(feature = "_store")]
+    pub(crate) fn transactions(&self) -> Transactions {
+        let of = |requires: fn(&mut crate::Requirements)| {
+            let mut requirements = crate::Requirements::default();
+            requires(&mut requirements);
+            requirements.transaction.is_some()
+        };
+        Transactions {
+            handler: of(self.registration.requires),
+            fallback: (self.registration.fallback).is_some_and(|fallback| of(fallback.requires)),
+        }
     }
 
     /// What a failure for good does to the lane.

@@ -70,6 +70,20 @@ pub enum Problem {
         /// Where the handler stands.
         location: Location,
     },
+    /// A handler takes the transaction of another database than the outbox's.
+    #[error(
+        "{location}: handler `{handler}` takes a `Tx` of `{taken}`, but this outbox is on `{outbox}`: take one of that database, or use a pool of the other as `State`"
+    )]
+    OtherDatabase {
+        /// The id of the handler.
+        handler: &'static str,
+        /// The database of its argument.
+        taken: &'static str,
+        /// The outbox's database.
+        outbox: &'static str,
+        /// Where the handler stands.
+        location: Location,
+    },
     /// `#[retryable(policy = "..")]` names a policy that nobody gave.
     #[error(
         "{location}: handler `{handler}` names the policy `{name}`, which does not exist{}: give it with `.named_policy(\"{name}\", ..)` or under `retry.policies.{name}` in the configuration",

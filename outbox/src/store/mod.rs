@@ -8,8 +8,10 @@ mod migrate;
 #[cfg(feature = "mysql")]
 mod mysql;
 mod names;
+mod operate;
 #[cfg(feature = "postgres")]
 mod postgres;
+mod report;
 mod settle;
 #[cfg(feature = "sqlite")]
 mod sqlite;
@@ -28,6 +30,8 @@ pub(crate) use link::Link;
 pub(crate) use migrate::Migration;
 pub(crate) use migrate::printed;
 pub(crate) use names::Names;
+pub(crate) use operate::{OperateSql, Prunable};
+pub(crate) use report::{Counted, Query, ReportSql};
 pub(crate) use settle::{Batch, DeliveryRow, FailureRow, SettleSql};
 
 /// A database that can hold the outbox: `sqlx::Sqlite`, `sqlx::Postgres` or `sqlx::MySql`, each
@@ -39,7 +43,10 @@ pub(crate) use settle::{Batch, DeliveryRow, FailureRow, SettleSql};
 pub trait Database: sqlx::Database + Driver {}
 
 /// What each driver does. Sealed: users choose a database, they do not write one.
-pub trait Driver: SchemaSql + PublishSql + LeaseSql + FetchSql + SettleSql {}
+pub trait Driver:
+    SchemaSql + PublishSql + LeaseSql + FetchSql + SettleSql + ReportSql + OperateSql
+{
+}
 
 /// The statements that create the tables.
 pub trait SchemaSql: sqlx::Database {

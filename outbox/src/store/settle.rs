@@ -1,6 +1,9 @@
 //! What the dispatcher writes: what became of the records that it read.
 
+use std::time::Duration;
+
 use serde::Serialize;
+use sqlx::{Pool, Transaction};
 
 use super::{Fence, Names};
 
@@ -29,6 +32,7 @@ impl Batch {
     }
 
     /// Nothing but finished records: one statement, no transaction.
+    #[cfg(any(feature = "postgres", feature = "sqlite"))]
     pub(crate) fn only_done(&self) -> bool {
         self.unhandled.is_empty() && self.split.is_empty() && self.changed.is_empty()
     }
@@ -38,6 +42,13 @@ impl Batch {
         let rows = self.split_rows.iter().chain(&self.changed);
         let blocking = rows.filter(|row| row.blocking);
         blocking.map(|row| row.part).collect()
+    }
+
+    /// After how long the first of its deliveries is due.
+    pub(crate) fn first_due(&self) -> Option<Duration> {
+        let rows = self.split_rows.iter().chain(&self.changed);
+        let first = rows.filter_map(|row| row.delay).min()?;
+        Some(Duration::from_micros(u64::try_from(first).unwrap_or(0)))
     }
 
     /// Moves what is due by that many microseconds, as far as the database's clock is from ours.
@@ -59,7 +70,7 @@ impl Batch {
 
 /// A delivery as it is to be. Written as JSON, one array for all.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct DeliveryRow {
+pub struct DeliveryRow {
     pub(crate) record_id: i64,
     pub(crate) part: u16,
     pub(crate) key: String,
@@ -113,6 +124,25 @@ pub trait SettleSql: sqlx::Database {
         batch: &Batch,
         keep: bool,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
+
+    /// Begins a transaction for a handler that is given one.
+    #[doc(hidden)]
+    fn begin(
+        pool: &Pool<Self>,
+    ) -> impl Future<Output = Result<Transaction<'static, Self>, sqlx::Error>> + Send;
+
+    /// Completes a record, or its delivery, inside a handler's own transaction. Whether it was
+    /// still ours and as it was read; if not, the transaction must not commit. `stored`: it had a
+    /// delivery when it was started; otherwise it may have got one since.
+    #[doc(hidden)]
+    fn complete(
+        connection: &mut Self::Connection,
+        names: &Names,
+        fence: &Fence,
+        row: &DeliveryRow,
+        stored: bool,
+        keep: bool,
+    ) -> impl Future<Output = Result<bool, sqlx::Error>> + Send;
 
     /// Deliveries of a handler that has a new id become the new one's.
     #[doc(hidden)]

@@ -7,7 +7,8 @@
 use std::collections::BTreeSet;
 
 use sqlx::{
-    Connection as _, MySql, MySqlConnection, Row as _, mysql::MySqlArguments, query::Query,
+    Connection as _, MySql, MySqlConnection, MySqlPool, Row as _, Transaction,
+    mysql::MySqlArguments, query::Query,
 };
 
 use super::places;
@@ -21,7 +22,7 @@ use crate::store::{
 const IDS: &str = "json_table(?, '$[*]' columns (id bigint path '$')) u";
 
 /// The partitions that are still ours. They stay so until the transaction ends: whoever wants to
-/// take one waits for that.
+/// take one finds it locked.
 async fn ours(
     connection: &mut MySqlConnection,
     names: &Names,
@@ -87,6 +88,36 @@ impl SettleSql for MySql {
             finish(&mut tx, names, &ended, keep).await?;
         }
         tx.commit().await
+    }
+
+    async fn begin(pool: &MySqlPool) -> Result<Transaction<'static, MySql>, sqlx::Error> {
+        pool.begin().await
+    }
+
+    async fn complete(
+        connection: &mut MySqlConnection,
+        names: &Names,
+        fence: &Fence,
+        row: &DeliveryRow,
+        stored: bool,
+        keep: bool,
+    ) -> Result<bool, sqlx::Error> {
+        let ours = ours(connection, names, fence).await?;
+        if ours.is_empty() {
+            return Ok(false);
+        }
+        let batch = Batch {
+            changed: vec![row.clone()],
+            ..Batch::default()
+        };
+        if !stored && done(connection, names, &ours, &[row.record_id], keep).await? > 0 {
+            return Ok(true);
+        }
+        if change(connection, names, &ours, &batch).await? == 0 {
+            return Ok(false);
+        }
+        finish(connection, names, &[row.record_id], keep).await?;
+        Ok(true)
     }
 
     async fn rename(
@@ -159,7 +190,7 @@ async fn done(
     ours: &[i16],
     ids: &[i64],
     keep: bool,
-) -> Result<(), sqlx::Error> {
+) -> Result<u64, sqlx::Error> {
     let (record, as_read) = (names.table("record", '`'), as_read(ours));
     let sql = if keep {
         format!(
@@ -170,8 +201,8 @@ set r.status = 'completed', r.completed_at = utc_timestamp(6) where {as_read}"
         format!("delete r from {IDS} straight_join {record} r on r.id = u.id where {as_read}")
     };
     let ids = in_order(ids.iter().copied());
-    guarded(sql, json(&ids)?, ours).execute(connection).await?;
-    Ok(())
+    let done = guarded(sql, json(&ids)?, ours).execute(connection).await?;
+    Ok(done.rows_affected())
 }
 
 async fn unhandled(
@@ -261,7 +292,7 @@ async fn change(
     names: &Names,
     ours: &[i16],
     batch: &Batch,
-) -> Result<(), sqlx::Error> {
+) -> Result<u64, sqlx::Error> {
     let delivery = names.table("delivery", '`');
     let sql = format!(
         "update {DELIVERIES} straight_join {delivery} d on d.record_id = u.record_id and d.handler = u.handler
@@ -276,8 +307,8 @@ where d.attempt = u.was and d.status in ('waiting', 'scheduled') and d.part in (
     );
     let mut rows: Vec<&DeliveryRow> = batch.changed.iter().collect();
     rows.sort_by_key(|row| (row.record_id, row.handler));
-    guarded(sql, json(&rows)?, ours).execute(connection).await?;
-    Ok(())
+    let done = guarded(sql, json(&rows)?, ours).execute(connection).await?;
+    Ok(done.rows_affected())
 }
 
 async fn remember(
@@ -336,10 +367,11 @@ async fn finish(
         .bind(json(ids)?)
         .fetch_all(&mut *connection)
         .await?;
-    // A locking read: of what is there now, not of when this transaction began.
+    // The first plain read of this transaction: after the lock, so it sees what the others that
+    // had it wrote. A locking one would wait for those that wait for our lock.
     let open = trusted(format!(
         "select d.record_id from {IDS} straight_join {delivery} d on d.record_id = u.id
-where d.status in ('waiting', 'scheduled', 'failed') lock in share mode"
+where d.status in ('waiting', 'scheduled', 'failed')"
     ));
     let open: Vec<i64> = sqlx::query_scalar(open)
         .bind(json(&split)?)

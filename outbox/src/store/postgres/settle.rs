@@ -1,9 +1,9 @@
 //! Writing to PostgreSQL what became of records.
 
-use sqlx::{Connection as _, PgConnection, Postgres};
+use sqlx::{Connection as _, PgConnection, PgPool, Postgres, Transaction};
 
 use crate::store::{
-    Batch, Fence, Names, SettleSql,
+    Batch, DeliveryRow, Fence, Names, SettleSql,
     settle::{KEPT_FAILURES, json},
     trusted,
 };
@@ -42,7 +42,8 @@ impl SettleSql for Postgres {
         keep: bool,
     ) -> Result<(), sqlx::Error> {
         if batch.only_done() {
-            return done(connection, names, fence, &batch.done, keep).await;
+            done(connection, names, fence, &batch.done, keep).await?;
+            return Ok(());
         }
         // Dropped before its commit, all of it is undone.
         let mut tx = connection.begin().await?;
@@ -66,6 +67,32 @@ impl SettleSql for Postgres {
             finish(&mut tx, names, &ended, keep).await?;
         }
         tx.commit().await
+    }
+
+    async fn begin(pool: &PgPool) -> Result<Transaction<'static, Postgres>, sqlx::Error> {
+        pool.begin().await
+    }
+
+    async fn complete(
+        connection: &mut PgConnection,
+        names: &Names,
+        fence: &Fence,
+        row: &DeliveryRow,
+        stored: bool,
+        keep: bool,
+    ) -> Result<bool, sqlx::Error> {
+        let batch = Batch {
+            changed: vec![row.clone()],
+            ..Batch::default()
+        };
+        if !stored && done(connection, names, fence, &[row.record_id], keep).await? > 0 {
+            return Ok(true);
+        }
+        if change(connection, names, fence, &batch).await? == 0 {
+            return Ok(false);
+        }
+        finish(connection, names, &[row.record_id], keep).await?;
+        Ok(true)
     }
 
     async fn rename(
@@ -125,7 +152,7 @@ async fn done(
     fence: &Fence,
     ids: &[i64],
     keep: bool,
-) -> Result<(), sqlx::Error> {
+) -> Result<u64, sqlx::Error> {
     let (record, ours) = (names.table("record", '"'), self::fence(names));
     let change = if keep {
         format!("update {record} set status = 'completed', completed_at = clock_timestamp()")
@@ -135,8 +162,8 @@ async fn done(
     let sql = format!(
         "{change} where id = any($4) and status in ('pending', 'scheduled') and part = {ours}"
     );
-    fenced(sql, fence).bind(ids).execute(connection).await?;
-    Ok(())
+    let done = fenced(sql, fence).bind(ids).execute(connection).await?;
+    Ok(done.rows_affected())
 }
 
 async fn unhandled(
@@ -196,7 +223,7 @@ async fn change(
     names: &Names,
     fence: &Fence,
     batch: &Batch,
-) -> Result<(), sqlx::Error> {
+) -> Result<u64, sqlx::Error> {
     let (delivery, ours) = (names.table("delivery", '"'), self::fence(names));
     let sql = format!(
         "update {delivery} d set
@@ -213,11 +240,11 @@ from json_to_recordset($4::json) as u (
 where d.record_id = u.record_id and d.handler = u.handler and d.attempt = u.was
     and d.status in ('waiting', 'scheduled') and d.part = {ours}"
     );
-    fenced(sql, fence)
+    let done = fenced(sql, fence)
         .bind(json(&batch.changed)?)
         .execute(connection)
         .await?;
-    Ok(())
+    Ok(done.rows_affected())
 }
 
 async fn remember(

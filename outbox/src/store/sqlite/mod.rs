@@ -2,7 +2,9 @@
 
 mod fetch;
 mod lease;
+mod operate;
 mod publish;
+mod report;
 mod schema;
 mod settle;
 

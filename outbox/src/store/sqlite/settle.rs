@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use sqlx::{Connection as _, Sqlite, SqliteConnection, sqlite::SqliteArguments};
+use sqlx::{
+    Connection as _, Sqlite, SqliteConnection, SqlitePool, Transaction, sqlite::SqliteArguments,
+};
 
 use super::NOW;
 use crate::store::{
@@ -38,7 +40,8 @@ impl SettleSql for Sqlite {
         keep: bool,
     ) -> Result<(), sqlx::Error> {
         if batch.only_done() {
-            return done(connection, names, fence, &batch.done, keep).await;
+            done(connection, names, fence, &batch.done, keep).await?;
+            return Ok(());
         }
         // The one writer from the start: a reader that wants to write may be refused. Dropped
         // before its commit, all of it is undone.
@@ -63,6 +66,33 @@ impl SettleSql for Sqlite {
             finish(&mut tx, names, &ended, keep).await?;
         }
         tx.commit().await
+    }
+
+    async fn begin(pool: &SqlitePool) -> Result<Transaction<'static, Sqlite>, sqlx::Error> {
+        // The one writer from the start: a reader that wants to write may be refused.
+        pool.begin_with("begin immediate").await
+    }
+
+    async fn complete(
+        connection: &mut SqliteConnection,
+        names: &Names,
+        fence: &Fence,
+        row: &DeliveryRow,
+        stored: bool,
+        keep: bool,
+    ) -> Result<bool, sqlx::Error> {
+        let batch = Batch {
+            changed: vec![row.clone()],
+            ..Batch::default()
+        };
+        if !stored && done(connection, names, fence, &[row.record_id], keep).await? > 0 {
+            return Ok(true);
+        }
+        if change(connection, names, fence, &batch).await? == 0 {
+            return Ok(false);
+        }
+        finish(connection, names, &[row.record_id], keep).await?;
+        Ok(true)
     }
 
     async fn rename(
@@ -129,18 +159,18 @@ async fn done(
     fence: &Fence,
     ids: &[i64],
     keep: bool,
-) -> Result<(), sqlx::Error> {
+) -> Result<u64, sqlx::Error> {
     let (record, as_read) = (names.table("record", '"'), as_read(names));
     let change = if keep {
         format!("update {record} set status = 'completed', completed_at = {NOW}")
     } else {
         format!("delete from {record}")
     };
-    fenced(format!("{change} where {as_read}"), fence)
+    let done = fenced(format!("{change} where {as_read}"), fence)
         .bind(json(ids)?)
         .execute(connection)
         .await?;
-    Ok(())
+    Ok(done.rows_affected())
 }
 
 async fn unhandled(
@@ -203,7 +233,7 @@ async fn change(
     names: &Names,
     fence: &Fence,
     batch: &Batch,
-) -> Result<(), sqlx::Error> {
+) -> Result<u64, sqlx::Error> {
     let (delivery, ours) = (names.table("delivery", '"'), self::fence(names));
     let sql = format!(
         "update {delivery} as d set
@@ -217,11 +247,11 @@ from json_each(?3) as u
 where d.record_id = u.value ->> 'record_id' and d.handler = u.value ->> 'handler'
     and +d.attempt = u.value ->> 'was' and +d.status in ('waiting', 'scheduled') and +d.part in {ours}"
     );
-    fenced(sql, fence)
+    let done = fenced(sql, fence)
         .bind(json(&batch.changed)?)
         .execute(connection)
         .await?;
-    Ok(())
+    Ok(done.rows_affected())
 }
 
 async fn remember(

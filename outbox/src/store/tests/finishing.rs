@@ -43,6 +43,20 @@ on_each_database! {
         assert!(db.deliveries().await.is_empty());
     }
 
+    async fn two_batches_that_end_a_record_at_the_same_time_end_it(db) {
+        let fence = db.own().await;
+        for _ in 0..20 {
+            let i = db.publish(&[("a", 3), ("b", 3)]).await;
+            let of = |handler| [scheduled(i[0], handler), scheduled(i[1], handler)];
+            let split_rows = [of("mail"), of("bill")].concat();
+            db.settle(&fence, &Batch { split: i.clone(), split_rows, ..Batch::default() }, false).await;
+            let ends = |handler| Batch { changed: of(handler).iter().map(completed).collect(), ..Batch::default() };
+            let (mail, bill) = (ends("mail"), ends("bill"));
+            tokio::join!(db.settle(&fence, &mail, false), db.settle(&fence, &bill, false));
+            assert!(db.statuses().await.is_empty());
+        }
+    }
+
     async fn a_delivery_that_failed_for_good_keeps_its_record(db) {
         let i = db.publish(&[("a", 3)]).await;
         let fence = db.own().await;

@@ -49,6 +49,21 @@ on_each_database! {
         assert_eq!(db.own_as(first.owner, 60).await.leases.len(), 54);
     }
 
+    async fn of_many_that_claim_at_once_each_partition_has_one(db) {
+        for seconds in [0, 0, 60] {
+            let claims = (0..8).map(|_| db.own_as(Uuid::now_v7(), seconds));
+            futures_util::future::join_all(claims).await;
+        }
+        let (owners, epochs) = (
+            db.numbers("select count(owner) from outbox_lease").await,
+            db.numbers("select epoch from outbox_lease").await,
+        );
+        assert_eq!(owners, [64]);
+        // Each change of hands was counted, however many there were.
+        assert!(epochs.iter().all(|epoch| (3..=24).contains(epoch)), "{epochs:?}");
+        assert!(db.own().await.leases.is_empty());
+    }
+
     async fn a_release_that_comes_too_late_changes_nothing(db) {
         let first = db.own_as(Uuid::now_v7(), 0).await;
         let second = db.own().await;
@@ -59,4 +74,23 @@ on_each_database! {
         assert!(db.own().await.leases.is_empty());
         assert_eq!(db.own_as(second.owner, 60).await.leases, second.leases);
     }
+}
+
+#[cfg(feature = "mysql")]
+#[tokio::test]
+async fn what_is_settled_in_mysql_is_not_taken_meanwhile() {
+    let db = super::database::mysql().await;
+    let first = db.own_as(Uuid::now_v7(), 0).await;
+    // As settling does.
+    let mut tx = db.pool.begin().await.unwrap();
+    sqlx::query("select part from outbox_lease where part = 3 lock in share mode")
+        .execute(&mut *tx)
+        .await
+        .unwrap();
+    assert_eq!(db.own().await.leases.len(), 63);
+    // Its owner does not pass it over: it waits.
+    let (renewed, end) = tokio::join!(db.own_as(first.owner, 60), tx.commit());
+    end.unwrap();
+    assert_eq!(renewed.leases, first.leases[3..4]);
+    assert!(db.own().await.leases.is_empty());
 }

@@ -23,7 +23,7 @@ on_each_database! {
     }
 
     async fn pages_have_their_own_bounds_and_share_a_limit(db) {
-        let i = db.publish(&[("a", 1), ("b", 2), ("c", 1), ("d", 1), ("e", 2), ("f", 5), ("g", 1)]).await;
+        let i = db.publish(&[("a", 1), ("b", 2), ("c", 1), ("d", 1), ("e", 2), ("f", 5), ("g", 1), ("h", 60)]).await;
         let mut connection = db.pool.acquire().await.unwrap();
         let mut read = async |pages: &[Page], per_page, limit| {
             ids(&Db::pending(&mut connection, &db.names, pages, &[], per_page, limit).await.unwrap())
@@ -41,7 +41,10 @@ on_each_database! {
         assert!(read(&[nothing], 9, 9).await.is_empty());
         // All partitions at once.
         let all: Vec<Page> = (0..64).map(page).collect();
-        assert_eq!(read(&all, 1, 9).await, [i[0], i[1], i[5]]);
+        assert_eq!(read(&all, 1, 9).await, [i[0], i[1], i[5], i[7]]);
+        assert_eq!(read(&all, 3, 3).await, [i[0], i[2], i[3]]);
+        assert_eq!(read(&all, 3, 5).await, [i[0], i[2], i[3], i[1], i[4]]);
+        assert_eq!(read(&all, 9, 99).await, [i[0], i[2], i[3], i[6], i[1], i[4], i[5], i[7]]);
     }
 
     async fn known_records_are_left_out_and_take_no_room(db) {

@@ -104,6 +104,19 @@ on_each_database! {
         assert_eq!(db.numbers("select count(*) from outbox_failure").await, [1]);
     }
 
+    async fn a_record_that_is_split_again_keeps_the_deliveries_that_it_has(db) {
+        let i = db.publish(&[("a", 3)]).await;
+        let fence = db.own().await;
+        let split = |split_rows| Batch { split: i.clone(), split_rows, ..Batch::default() };
+        db.settle(&fence, &split(vec![scheduled(i[0], "mail")]), false).await;
+        db.run("update outbox_record set status = 'pending'").await;
+        db.settle(&fence, &split(vec![waiting(i[0], "mail"), waiting(i[0], "bill")]), false).await;
+        assert_eq!(db.deliveries().await, [
+            format!("{} mail scheduled 2/1 blocking it broke: ä", i[0]),
+            format!("{} bill waiting 1/0 blocking -", i[0]),
+        ]);
+    }
+
     async fn lanes_go_on_in_the_order_of_the_rows(db) {
         let i = db.publish(&[("a", 3), ("a", 3), ("a", 3)]).await;
         let fence = db.own().await;

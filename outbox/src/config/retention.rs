@@ -1,0 +1,93 @@
+//! [`Retention`]: what becomes of records that are done, `retention: 7d`.
+
+use std::{fmt, time::Duration};
+
+use serde::{
+    Deserialize, Deserializer, Serialize, Serializer,
+    de::{self, Visitor},
+};
+
+use super::duration;
+
+/// What becomes of records that are done.
+///
+/// Written as `retention: 7d`, `retention: delete` or `retention: forever`.
+///
+/// ```
+/// use std::time::Duration;
+/// use outbox::{Config, Retention};
+///
+/// let config: Config = serde_json::from_str(r#"{ "processing": { "retention": "30d" } }"#)?;
+/// assert_eq!(config.processing.retention, Retention::For(Duration::from_secs(30 * 24 * 3600)));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Retention {
+    /// Kept, and removed in small batches once they are older. The default: seven days.
+    For(Duration),
+    /// Removed as soon as they are done: the fastest, and the table stays small.
+    Delete,
+    /// Kept until somebody removes them.
+    Forever,
+}
+
+impl Default for Retention {
+    fn default() -> Self {
+        Self::For(Duration::from_secs(7 * 24 * 3600))
+    }
+}
+
+impl Serialize for Retention {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::For(time) => serializer.serialize_str(&duration::to_text(*time)),
+            Self::Delete => serializer.serialize_str("delete"),
+            Self::Forever => serializer.serialize_str("forever"),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Retention {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Wanted)
+    }
+}
+
+struct Wanted;
+
+impl Visitor<'_> for Wanted {
+    type Value = Retention;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("`delete`, `forever`, text such as \"7d\", or a whole number of milliseconds")
+    }
+
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<Retention, E> {
+        self.visit_i128(number.into())
+    }
+
+    fn visit_u64<E: de::Error>(self, number: u64) -> Result<Retention, E> {
+        self.visit_i128(number.into())
+    }
+
+    fn visit_i128<E: de::Error>(self, number: i128) -> Result<Retention, E> {
+        let time = duration::from_millis(number).map_err(E::custom)?;
+        Ok(Retention::For(time))
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Retention, E> {
+        match text {
+            "delete" => Ok(Retention::Delete),
+            "forever" => Ok(Retention::Forever),
+            text if text.starts_with(|first: char| first.is_ascii_digit()) => {
+                duration::from_text(text)
+                    .map(Retention::For)
+                    .map_err(E::custom)
+            }
+            _ => Err(E::custom(
+                "is none of `delete`, `forever` and a duration such as \"7d\"",
+            )),
+        }
+    }
+}

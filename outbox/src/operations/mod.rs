@@ -1,0 +1,301 @@
+//! What a person on call looks at and changes; see [`Operations`].
+
+mod change;
+mod filter;
+mod prune;
+mod status;
+mod step;
+mod view;
+
+use std::{collections::BTreeMap, fmt, time::Duration};
+
+use crate::{
+    Database, Outbox, Result,
+    error::While as _,
+    store::{Counted, Query},
+};
+pub use filter::{Cursor, Filter, Paging};
+use filter::{LARGEST_PAGE, micros};
+pub use status::{Change, DeliveryStatus, RecordStatus, Status};
+pub use view::{
+    BlockedLane, Counts, Delivery, ErrorCount, EventCounts, Failure, Inspected, Listed, Page,
+};
+
+/// What a person on call looks at and changes; see [`Outbox::operations`].
+///
+/// ```
+/// # use outbox::{Outbox, OutboxEvent, Registry};
+/// use outbox::operations::{Change, DeliveryStatus, Filter, Paging};
+/// # #[derive(serde::Serialize, serde::Deserialize, OutboxEvent)]
+/// # #[outbox_event(name = "order.created", key = order_id)]
+/// # struct OrderCreated { order_id: i64 }
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # use sqlx::sqlite::SqlitePoolOptions;
+/// # let pool = SqlitePoolOptions::new().max_connections(1).connect("sqlite::memory:").await?;
+/// # let outbox = Outbox::builder(pool.clone()).registry(Registry::builder().allow_empty()).build().await?;
+/// # let mut tx = pool.begin().await?;
+/// # outbox.publish(&mut tx, &OrderCreated { order_id: 1 }).await?;
+/// # tx.commit().await?;
+/// let operations = outbox.operations();
+///
+/// let counts = operations.counts().await?;
+/// println!("{} pending, {} failed", counts.pending, counts.failed);
+/// # assert_eq!((counts.pending, counts.failed), (1, 0));
+///
+/// // What failed, grouped by its cause; then all of one cause once more.
+/// for error in operations.counts_by_error().await? {
+///     println!("{} x {}: {}", error.count, error.handler, error.error);
+///     let same = Filter::new().status(DeliveryStatus::Failed).fingerprint(&error.fingerprint);
+///     operations.replay_all(&same).await?;
+/// }
+///
+/// // One by one.
+/// let failed = Filter::new().status(DeliveryStatus::Failed).handler("charge-card");
+/// let page = operations.list(&failed, Paging::newest(50)).await?;
+/// for item in page.items {
+///     if let Change::Conflict(now) = operations.discard(item.record_id, "charge-card").await? {
+///         println!("{} is {now} meanwhile", item.record_id);
+///     }
+/// }
+/// # Ok(())
+/// # }
+/// ```
+pub struct Operations<'a, Db: Database> {
+    outbox: &'a Outbox<Db>,
+}
+
+impl<'a, Db: Database> Operations<'a, Db> {
+    pub(crate) fn new(outbox: &'a Outbox<Db>) -> Self {
+        Self { outbox }
+    }
+
+    /// How much there is, by what it waits for.
+    ///
+    /// Counts what is kept of completed records too, which takes around a second per million.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn counts(&self) -> Result<Counts> {
+        let doing = "counting records";
+        let mut connection = self.connection(doing).await?;
+        let counted = Db::counts(&mut connection, self.names())
+            .await
+            .doing(doing)?;
+        let mut counts = Counts::default();
+        for one in counted {
+            counts.add(&one);
+        }
+        Ok(counts)
+    }
+
+    /// How much of each event is not finished, in the order of their names: records that are
+    /// pending, scheduled or unhandled, and deliveries that are waiting, retrying or failed. An
+    /// event of which everything is finished is not there.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn counts_by_event(&self) -> Result<Vec<EventCounts>> {
+        let doing = "counting records by event";
+        let mut connection = self.connection(doing).await?;
+        let counted = Db::counts_by_event(&mut connection, self.names())
+            .await
+            .doing(doing)?;
+        let mut events: BTreeMap<String, Counts> = BTreeMap::new();
+        for mut one in counted {
+            let event = one.event.take().unwrap_or_default();
+            events.entry(event).or_default().add(&one);
+        }
+        let counts = |(event, counts): (String, Counts)| EventCounts {
+            event,
+            pending: counts.pending,
+            scheduled: counts.scheduled,
+            unhandled: counts.unhandled,
+            waiting: counts.waiting,
+            retrying: counts.retrying,
+            failed: counts.failed,
+        };
+        Ok(events.into_iter().map(counts).collect())
+    }
+
+    /// Failed deliveries by what went wrong, the most frequent first; the first 1,000.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn counts_by_error(&self) -> Result<Vec<ErrorCount>> {
+        let doing = "counting errors";
+        let mut connection = self.connection(doing).await?;
+        Db::counts_by_error(&mut connection, self.names(), i64::from(LARGEST_PAGE))
+            .await
+            .doing(doing)
+    }
+
+    /// How long ago the oldest pending record was published, by the database's clock: how far
+    /// behind the handlers are. Cheap enough to be asked for every few seconds.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn oldest_pending_age(&self) -> Result<Option<Duration>> {
+        let doing = "looking for the oldest pending record";
+        let mut connection = self.connection(doing).await?;
+        let partitions = self.outbox.inner.partitions;
+        let age = Db::oldest_pending(&mut connection, self.names(), partitions)
+            .await
+            .doing(doing)?;
+        Ok(age.map(|micros| Duration::from_micros(u64::try_from(micros).unwrap_or(0))))
+    }
+
+    /// Records or deliveries, page by page.
+    ///
+    /// ```
+    /// # use outbox::{Outbox, Result, operations::{Filter, Paging, RecordStatus}};
+    /// async fn print_pending(outbox: &Outbox<sqlx::Sqlite>) -> Result<()> {
+    ///     let pending = Filter::new().status(RecordStatus::Pending);
+    ///     let mut paging = Paging::oldest(100);
+    ///     loop {
+    ///         let page = outbox.operations().list(&pending, paging).await?;
+    ///         for item in &page.items {
+    ///             println!("{} {} {}", item.record_id, item.event, item.created_at);
+    ///         }
+    ///         let Some(next) = page.next else { return Ok(()) };
+    ///         paging = paging.after(next);
+    ///     }
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn list(&self, filter: &Filter, paging: Paging) -> Result<Page> {
+        let limit = usize::try_from(paging.limit).unwrap_or(usize::MAX);
+        // One more than asked for tells whether there is a next page.
+        let mut items = self.select(filter, paging, paging.limit + 1).await?;
+        let next = (items.len() > limit)
+            .then(|| items.get(limit - 1).map(|item| item.cursor()))
+            .flatten();
+        items.truncate(limit);
+        Ok(Page { items, next })
+    }
+
+    /// Everything that is stored of one record, its payload among it.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn inspect(&self, record_id: i64) -> Result<Option<Inspected>> {
+        let doing = "inspecting a record";
+        let mut connection = self.connection(doing).await?;
+        Db::inspect(&mut connection, self.names(), record_id)
+            .await
+            .doing(doing)
+    }
+
+    /// Lanes in which a delivery that failed, or is to be tried again later, holds up the records
+    /// after it; those with the most behind first. At most `limit`, of 1 to 1,000.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn blocked_lanes(&self, limit: u32) -> Result<Vec<BlockedLane>> {
+        let doing = "looking for blocked lanes";
+        let mut connection = self.connection(doing).await?;
+        let limit = i64::from(limit.clamp(1, LARGEST_PAGE));
+        Db::blocked_lanes(&mut connection, self.names(), limit)
+            .await
+            .doing(doing)
+    }
+
+    /// The ids of the handlers that are paused, in order.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn paused(&self) -> Result<Vec<String>> {
+        let doing = "reading which handlers are paused";
+        let mut connection = self.connection(doing).await?;
+        let mut handlers = Db::paused(&mut connection, self.names())
+            .await
+            .doing(doing)?;
+        handlers.sort_unstable();
+        Ok(handlers)
+    }
+
+    /// The first `limit` of what the filter selects.
+    async fn select(&self, filter: &Filter, paging: Paging, limit: u32) -> Result<Vec<Listed>> {
+        if filter.matches_nothing() {
+            return Ok(Vec::new());
+        }
+        let doing = "listing records";
+        let start = if paging.newest_first { i64::MAX } else { 0 };
+        let query = Query {
+            event: filter.event.as_deref(),
+            handler: filter.handler.as_deref(),
+            key: filter.key.as_deref(),
+            fingerprint: filter.fingerprint.as_deref(),
+            older_than: filter.older_than.map(micros),
+            newest_first: paging.newest_first,
+            after: paging.after.map_or(start, |cursor| cursor.0),
+            limit: i64::from(limit),
+        };
+        let mut connection = self.connection(doing).await?;
+        let (connection, names) = (&mut *connection, self.names());
+        let found = match filter.status {
+            None => Db::list_records(connection, names, None, query).await,
+            Some(Status::Record(status)) => {
+                Db::list_records(connection, names, Some(status), query).await
+            }
+            Some(Status::Delivery(status)) => {
+                Db::list_deliveries(connection, names, status, query).await
+            }
+        };
+        found.doing(doing)
+    }
+
+    async fn connection(&self, doing: &'static str) -> Result<sqlx::pool::PoolConnection<Db>> {
+        self.outbox.inner.pool.acquire().await.doing(doing)
+    }
+
+    fn names(&self) -> &crate::store::Names {
+        &self.outbox.inner.names
+    }
+}
+
+impl Counts {
+    fn add(&mut self, one: &Counted) {
+        let place = match one.status {
+            Status::Record(RecordStatus::Pending) => &mut self.pending,
+            Status::Record(RecordStatus::Scheduled) => &mut self.scheduled,
+            Status::Record(RecordStatus::Unhandled) => &mut self.unhandled,
+            Status::Record(RecordStatus::Completed) => &mut self.completed,
+            Status::Record(RecordStatus::Discarded) => &mut self.discarded,
+            Status::Delivery(DeliveryStatus::Waiting) => &mut self.waiting,
+            Status::Delivery(DeliveryStatus::Retrying) => &mut self.retrying,
+            Status::Delivery(DeliveryStatus::Failed) => &mut self.failed,
+            // Split records are counted as their deliveries, finished deliveries as their record.
+            Status::Record(RecordStatus::Split)
+            | Status::Delivery(DeliveryStatus::Completed | DeliveryStatus::Discarded) => return,
+        };
+        *place += one.count;
+    }
+}
+
+impl Listed {
+    /// Its place in the list.
+    fn cursor(&self) -> Cursor {
+        Cursor(
+            self.delivery
+                .as_ref()
+                .map_or(self.record_id, |delivery| delivery.id),
+        )
+    }
+}
+
+impl<Db: Database> Clone for Operations<'_, Db> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<Db: Database> Copy for Operations<'_, Db> {}
+
+impl<Db: Database> fmt::Debug for Operations<'_, Db> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Operations").field(self.outbox).finish()
+    }
+}

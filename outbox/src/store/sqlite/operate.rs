@@ -1,0 +1,229 @@
+//! Operations on SQLite.
+
+use sqlx::{Sqlite, SqliteConnection};
+
+use super::NOW;
+use crate::{
+    operations::{DeliveryStatus, RecordStatus},
+    store::{Names, OperateSql, Prunable, settle::json, trusted},
+};
+
+/// Ids that were given as JSON.
+const IDS: &str = "(select u.value from json_each(?1) u)";
+
+impl OperateSql for Sqlite {
+    const BEGIN: &'static str = "begin immediate";
+
+    async fn record_status(
+        connection: &mut SqliteConnection,
+        names: &Names,
+        record_id: i64,
+    ) -> Result<Option<RecordStatus>, sqlx::Error> {
+        let record = names.table("record", '"');
+        let sql = trusted(format!("select status from {record} where id = ?1"));
+        let status: Option<String> = sqlx::query_scalar(sql)
+            .bind(record_id)
+            .fetch_optional(connection)
+            .await?;
+        status.as_deref().map(RecordStatus::stored).transpose()
+    }
+
+    async fn deliveries_of(
+        connection: &mut SqliteConnection,
+        names: &Names,
+        record_id: i64,
+        handler: Option<&str>,
+    ) -> Result<Vec<(i64, DeliveryStatus)>, sqlx::Error> {
+        let delivery = names.table("delivery", '"');
+        let sql = trusted(format!(
+            "select id, status from {delivery} where record_id = ?1 and (?2 is null or handler = ?2) order by id"
+        ));
+        let rows: Vec<(i64, String)> = sqlx::query_as(sql)
+            .bind(record_id)
+            .bind(handler)
+            .fetch_all(connection)
+            .await?;
+        rows.iter()
+            .map(|(id, status)| Ok((*id, DeliveryStatus::stored(status)?)))
+            .collect()
+    }
+
+    async fn replay(
+        connection: &mut SqliteConnection,
+        names: &Names,
+        ids: &[i64],
+    ) -> Result<u64, sqlx::Error> {
+        let delivery = names.table("delivery", '"');
+        let sql = format!(
+            "update {delivery} set
+    attempt = case when status = 'failed' then attempt + 1 else attempt end,
+    failure_count = case when status = 'failed' then 0 else failure_count end,
+    first_failed_at = case when status = 'failed' then null else first_failed_at end,
+    due_at = {NOW}, status = 'scheduled'
+where id in {IDS} and status in ('failed', 'scheduled')"
+        );
+        changed(connection, sql, ids).await
+    }
+
+    async fn bring_forward(
+        connection: &mut SqliteConnection,
+        names: &Names,
+        record_ids: &[i64],
+    ) -> Result<u64, sqlx::Error> {
+        let record = names.table("record", '"');
+        let sql = format!(
+            "update {record} set due_at = {NOW} where id in {IDS} and +status = 'scheduled'"
+        );
+        changed(connection, sql, record_ids).await
+    }
+
+    async fn discard(
+        connection: &mut SqliteConnection,
+        names: &Names,
+        ids: &[i64],
+    ) -> Result<u64, sqlx::Error> {
+        let delivery = names.table("delivery", '"');
+        let sql = format!(
+            "update {delivery} set status = 'discarded', blocking = false, due_at = null, finished_at = {NOW}
+where id in {IDS} and status in ('waiting', 'scheduled', 'failed')"
+        );
+        changed(connection, sql, ids).await
+    }
+
+    async fn end_records(
+        connection: &mut SqliteConnection,
+        names: &Names,
+        record_ids: &[i64],
+    ) -> Result<(), sqlx::Error> {
+        let (record, delivery) = (names.table("record", '"'), names.table("delivery", '"'));
+        let sql = format!(
+            "update {record} as r set status = 'discarded', completed_at = {NOW}
+where r.id in {IDS} and +r.status = 'split' and not exists (
+    select 1 from {delivery} d where d.record_id = r.id and d.status in ('waiting', 'scheduled', 'failed')
+)"
+        );
+        changed(connection, sql, record_ids).await?;
+        Ok(())
+    }
+
+    async fn promote(
+        connection: &mut SqliteConnection,
+        names: &Names,
+        ids: &[i64],
+    ) -> Result<(), sqlx::Error> {
+        let delivery = names.table("delivery", '"');
+        let sql = format!(
+            "update {delivery} set status = 'scheduled', due_at = {NOW}
+where +status = 'waiting' and +blocking and id in (
+    select (
+        select e.id from {delivery} e
+        where e.blocking and e.part = d.part and e.key = d.key and e.handler = d.handler
+        order by e.id limit 1
+    ) from {delivery} d where d.id in {IDS}
+)"
+        );
+        changed(connection, sql, ids).await?;
+        Ok(())
+    }
+
+    async fn discard_records(
+        connection: &mut SqliteConnection,
+        names: &Names,
+        record_ids: &[i64],
+    ) -> Result<u64, sqlx::Error> {
+        let record = names.table("record", '"');
+        let sql = format!(
+            "update {record} set status = 'discarded', completed_at = {NOW}
+where id in {IDS} and status in ('pending', 'scheduled', 'unhandled')"
+        );
+        changed(connection, sql, record_ids).await
+    }
+
+    async fn pause(
+        connection: &mut SqliteConnection,
+        names: &Names,
+        handler: &str,
+    ) -> Result<(), sqlx::Error> {
+        let pause = names.table("pause", '"');
+        let sql = trusted(format!(
+            "insert into {pause} (handler) values (?1) on conflict do nothing"
+        ));
+        sqlx::query(sql).bind(handler).execute(connection).await?;
+        Ok(())
+    }
+
+    async fn resume(
+        connection: &mut SqliteConnection,
+        names: &Names,
+        handler: &str,
+    ) -> Result<bool, sqlx::Error> {
+        let pause = names.table("pause", '"');
+        let sql = trusted(format!("delete from {pause} where handler = ?1"));
+        let done = sqlx::query(sql).bind(handler).execute(connection).await?;
+        Ok(done.rows_affected() > 0)
+    }
+
+    async fn prunable(
+        connection: &mut SqliteConnection,
+        names: &Names,
+        after: i64,
+        micros: i64,
+        limit: i64,
+    ) -> Result<Vec<Prunable>, sqlx::Error> {
+        let (record, delivery) = (names.table("record", '"'), names.table("delivery", '"'));
+        let sql = trusted(format!(
+            "select r.id,
+    r.status in ('completed', 'discarded') and r.completed_at <= {NOW} - ?2 and not exists (
+        select 1 from {delivery} d where d.record_id = r.id and d.status in ('waiting', 'scheduled', 'failed')
+    ),
+    r.created_at > {NOW} - ?2
+from {record} r where r.id > ?1 order by r.id limit ?3"
+        ));
+        let rows: Vec<(i64, Option<bool>, bool)> = sqlx::query_as(sql)
+            .bind(after)
+            .bind(micros)
+            .bind(limit)
+            .fetch_all(connection)
+            .await?;
+        Ok(rows
+            .into_iter()
+            .map(|(id, over, young)| Prunable {
+                id,
+                over: over.unwrap_or(false),
+                young,
+            })
+            .collect())
+    }
+
+    async fn delete(
+        connection: &mut SqliteConnection,
+        names: &Names,
+        record_ids: &[i64],
+    ) -> Result<u64, sqlx::Error> {
+        let (record, delivery, failure) = (
+            names.table("record", '"'),
+            names.table("delivery", '"'),
+            names.table("failure", '"'),
+        );
+        let over = "status in ('completed', 'discarded')";
+        let deliveries = format!("delete from {delivery} where record_id in {IDS} and {over}");
+        changed(&mut *connection, deliveries, record_ids).await?;
+        let failures = format!("delete from {failure} where record_id in {IDS}");
+        changed(&mut *connection, failures, record_ids).await?;
+        let records = format!("delete from {record} where id in {IDS} and {over}");
+        changed(connection, records, record_ids).await
+    }
+}
+
+/// How many rows a statement changed that takes a list of ids.
+async fn changed(
+    connection: &mut SqliteConnection,
+    sql: String,
+    ids: &[i64],
+) -> Result<u64, sqlx::Error> {
+    let done = sqlx::query(trusted(sql))
+        .bind(json(ids)?)
+        .execute(connection)
+        .await?;
+    Ok(done.rows_affected())
+}

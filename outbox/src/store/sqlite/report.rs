@@ -1,0 +1,239 @@
+//! Reports from SQLite.
+
+use sqlx::{Sqlite, SqliteConnection};
+
+use super::NOW;
+use crate::{
+    operations::{BlockedLane, DeliveryStatus, ErrorCount, Inspected, Listed, RecordStatus},
+    store::{
+        Counted, Names, Query, ReportSql,
+        report::{
+            blocked_lane, counted, delivery, error_count, failure, inspected, listed,
+            listed_delivery,
+        },
+        trusted,
+    },
+};
+
+/// The columns of `listed`; `r` is the table.
+const RECORD: &str =
+    "r.id, r.event_id, r.event, r.key, r.status, r.created_at, r.due_at, r.completed_at";
+/// The columns of `delivery`; `d` is the table.
+const DELIVERY: &str = "d.id, d.handler, d.status, d.blocking, d.attempt, d.failure_count, d.first_failed_at, d.due_at,
+    d.finished_at, d.error_kind, d.fingerprint, d.error";
+
+/// What the query says of the record: `?1` the event, `?2` the key, `?3` the age.
+fn of_record() -> String {
+    format!(
+        "(?1 is null or r.event = ?1) and (?2 is null or r.key = ?2)
+    and (?3 is null or r.created_at <= {NOW} - ?3)"
+    )
+}
+
+/// What it says of the delivery: `?4` the handler, `?5` the fingerprint.
+const OF_DELIVERY: &str = "(?4 is null or d.handler = ?4) and (?5 is null or d.fingerprint = ?5)";
+
+/// A statement that has the query's parameters, `?1` to `?7`.
+fn with_query(
+    sql: String,
+    query: Query<'_>,
+) -> sqlx::query::Query<'_, Sqlite, sqlx::sqlite::SqliteArguments> {
+    sqlx::query(trusted(sql))
+        .bind(query.event)
+        .bind(query.key)
+        .bind(query.older_than)
+        .bind(query.handler)
+        .bind(query.fingerprint)
+        .bind(query.after)
+        .bind(query.limit)
+}
+
+impl ReportSql for Sqlite {
+    async fn counts(
+        connection: &mut SqliteConnection,
+        names: &Names,
+    ) -> Result<Vec<Counted>, sqlx::Error> {
+        let (record, delivery) = (names.table("record", '"'), names.table("delivery", '"'));
+        // One by one, each from the index of its status.
+        let sql = trusted(format!(
+            "select false, status, null, count(*) from {record} group by status
+union all select true, 'waiting', null, count(*) from {delivery} where status = 'waiting'
+union all select true, 'scheduled', null, count(*) from {delivery} where status = 'scheduled'
+union all select true, 'failed', null, count(*) from {delivery} where status = 'failed'"
+        ));
+        let rows = sqlx::query(sql).fetch_all(connection).await?;
+        rows.iter().map(counted).collect()
+    }
+
+    async fn counts_by_event(
+        connection: &mut SqliteConnection,
+        names: &Names,
+    ) -> Result<Vec<Counted>, sqlx::Error> {
+        let (record, delivery) = (names.table("record", '"'), names.table("delivery", '"'));
+        let of_records = |status| {
+            format!(
+                "select false, '{status}', event, count(*) from {record} where status = '{status}' group by event"
+            )
+        };
+        let of_deliveries = |status| {
+            format!(
+                "select true, '{status}', r.event, count(*) from {delivery} d join {record} r on r.id = d.record_id
+where d.status = '{status}' group by r.event"
+            )
+        };
+        let parts = [
+            of_records("pending"),
+            of_records("scheduled"),
+            of_records("unhandled"),
+            of_deliveries("waiting"),
+            of_deliveries("scheduled"),
+            of_deliveries("failed"),
+        ];
+        let sql = trusted(parts.join("\nunion all "));
+        let rows = sqlx::query(sql).fetch_all(connection).await?;
+        rows.iter().map(counted).collect()
+    }
+
+    async fn counts_by_error(
+        connection: &mut SqliteConnection,
+        names: &Names,
+        limit: i64,
+    ) -> Result<Vec<ErrorCount>, sqlx::Error> {
+        let delivery = names.table("delivery", '"');
+        let sql = trusted(format!(
+            "select g.fingerprint, g.handler, d.error_kind, d.error, g.count, g.oldest, g.newest
+from (
+    select coalesce(fingerprint, '') as fingerprint, handler, count(*) as count, min(record_id) as oldest,
+        max(record_id) as newest
+    from {delivery} where status = 'failed' group by 1, 2
+    order by 3 desc, 1, 2 limit ?1
+) g
+join {delivery} d on d.record_id = g.newest and d.handler = g.handler
+order by g.count desc, g.fingerprint, g.handler"
+        ));
+        let rows = sqlx::query(sql).bind(limit).fetch_all(connection).await?;
+        rows.iter().map(error_count).collect()
+    }
+
+    async fn oldest_pending(
+        connection: &mut SqliteConnection,
+        names: &Names,
+        partitions: u16,
+    ) -> Result<Option<i64>, sqlx::Error> {
+        let record = names.table("record", '"');
+        // The first of each partition: one step into the index for each, however many there are.
+        let sql = trusted(format!(
+            "with recursive p (part) as (select 0 union all select part + 1 from p where part + 1 < ?1)
+select {NOW} - min((
+    select r.created_at from {record} r where r.part = p.part and r.status = 'pending' order by r.id limit 1
+)) from p"
+        ));
+        sqlx::query_scalar(sql)
+            .bind(i32::from(partitions))
+            .fetch_one(connection)
+            .await
+    }
+
+    async fn list_records(
+        connection: &mut SqliteConnection,
+        names: &Names,
+        status: Option<RecordStatus>,
+        query: Query<'_>,
+    ) -> Result<Vec<Listed>, sqlx::Error> {
+        let (record, delivery) = (names.table("record", '"'), names.table("delivery", '"'));
+        let (of_record, (beyond, order)) = (of_record(), query.order());
+        // In the text, so that the planner sees which index has it.
+        let status = status.map_or_else(
+            || "true".to_owned(),
+            |status| format!("r.status = '{status}'"),
+        );
+        let sql = format!(
+            "select {RECORD} from {record} r
+where {status} and {of_record} and (?4 is null and ?5 is null or exists (
+    select 1 from {delivery} d where d.record_id = r.id and {OF_DELIVERY}
+)) and r.id {beyond} ?6
+order by r.id {order} limit ?7"
+        );
+        let rows = with_query(sql, query).fetch_all(connection).await?;
+        rows.iter().map(listed).collect()
+    }
+
+    async fn list_deliveries(
+        connection: &mut SqliteConnection,
+        names: &Names,
+        status: DeliveryStatus,
+        query: Query<'_>,
+    ) -> Result<Vec<Listed>, sqlx::Error> {
+        let (record, delivery) = (names.table("record", '"'), names.table("delivery", '"'));
+        let (of_record, status) = (of_record(), status.in_table());
+        let (beyond, order) = query.order();
+        let sql = format!(
+            "select {RECORD}, {DELIVERY} from {delivery} d join {record} r on r.id = d.record_id
+where d.status = '{status}' and {of_record} and {OF_DELIVERY} and d.id {beyond} ?6
+order by d.id {order} limit ?7"
+        );
+        let rows = with_query(sql, query).fetch_all(connection).await?;
+        rows.iter().map(listed_delivery).collect()
+    }
+
+    async fn inspect(
+        connection: &mut SqliteConnection,
+        names: &Names,
+        record_id: i64,
+    ) -> Result<Option<Inspected>, sqlx::Error> {
+        let record = names.table("record", '"');
+        let sql = trusted(format!(
+            "select {RECORD}, r.version, r.payload, r.headers, r.max_retries from {record} r where r.id = ?1"
+        ));
+        let row = sqlx::query(sql)
+            .bind(record_id)
+            .fetch_optional(&mut *connection)
+            .await?;
+        let Some(row) = row else { return Ok(None) };
+        let mut found = inspected(&row)?;
+
+        let table = names.table("delivery", '"');
+        let sql = trusted(format!(
+            "select {DELIVERY} from {table} d where d.record_id = ?1 order by d.id"
+        ));
+        let rows = sqlx::query(sql)
+            .bind(record_id)
+            .fetch_all(&mut *connection)
+            .await?;
+        found.deliveries = rows
+            .iter()
+            .map(|row| delivery(row, 0))
+            .collect::<Result<_, _>>()?;
+
+        let table = names.table("failure", '"');
+        let sql = trusted(format!(
+            "select f.handler, f.attempt, f.failed_at, f.kind, f.fingerprint, f.error
+from {table} f where f.record_id = ?1 order by f.handler, f.attempt"
+        ));
+        let rows = sqlx::query(sql)
+            .bind(record_id)
+            .fetch_all(connection)
+            .await?;
+        found.failures = rows.iter().map(failure).collect::<Result<_, _>>()?;
+        Ok(Some(found))
+    }
+
+    async fn blocked_lanes(
+        connection: &mut SqliteConnection,
+        names: &Names,
+        limit: i64,
+    ) -> Result<Vec<BlockedLane>, sqlx::Error> {
+        let delivery = names.table("delivery", '"');
+        let sql = trusted(format!(
+            "select d.key, d.handler, d.record_id, d.status, d.attempt, d.error, d.due_at - {NOW}, g.behind
+from (
+    select min(id) as head, count(*) - 1 as behind from {delivery} where blocking group by part, key, handler
+) g
+join {delivery} d on d.id = g.head
+where d.status <> 'waiting'
+order by g.behind desc, d.id limit ?1"
+        ));
+        let rows = sqlx::query(sql).bind(limit).fetch_all(connection).await?;
+        rows.iter().map(blocked_lane).collect()
+    }
+}

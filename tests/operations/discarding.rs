@@ -1,0 +1,198 @@
+//! Giving up: for one handler, or a whole record.
+
+use outbox::operations::{Change, DeliveryStatus, Filter, RecordStatus};
+
+use outbox_tests::on_each_database;
+
+use crate::rows::{KEY, deliver, delivered, number, publish, publish_many, run};
+
+/// The statuses of the record and of its deliveries.
+macro_rules! statuses {
+    ($db:ident, $record:expr) => {{
+        let seen = $db
+            .outbox
+            .operations()
+            .inspect($record)
+            .await
+            .unwrap()
+            .unwrap();
+        let of_deliveries: Vec<DeliveryStatus> = seen.deliveries.iter().map(|d| d.status).collect();
+        (seen.status, of_deliveries)
+    }};
+}
+
+on_each_database! {
+    async fn the_next_of_the_lane_goes_on(db) {
+        // The same handler with another key, and, below, the same key with another handler.
+        let other = publish(&db, "other").await;
+        delivered!(db, other, "charge-card", "waiting", true);
+        let mut ids = Vec::new();
+        for _ in 0..4 {
+            ids.push(publish(&db, KEY).await);
+        }
+        delivered!(db, ids[0], "charge-card", "failed", true);
+        delivered!(db, ids[0], "send-mail", "waiting", true);
+        for id in &ids[1..] {
+            delivered!(db, id, "charge-card", "waiting", true);
+        }
+        delivered!(db, ids[1], "send-mail", "waiting", true);
+        // One partition: nothing but their keys keeps these lanes apart.
+        run!(db, "update outbox_delivery set part = 1".to_owned());
+
+        let operations = db.outbox.operations();
+        assert_eq!(operations.discard(ids[0], "charge-card").await.unwrap(), Change::Applied);
+        let (waiting, retrying, discarded) = (DeliveryStatus::Waiting, DeliveryStatus::Retrying, DeliveryStatus::Discarded);
+        // The record has another handler to wait for.
+        assert_eq!(statuses!(db, ids[0]), (RecordStatus::Split, vec![discarded, waiting]));
+        assert_eq!(statuses!(db, ids[1]), (RecordStatus::Split, vec![retrying, waiting]));
+        assert_eq!(statuses!(db, ids[2]), (RecordStatus::Split, vec![waiting]));
+        assert_eq!(statuses!(db, other), (RecordStatus::Split, vec![waiting]));
+        let seen = operations.inspect(ids[0]).await.unwrap().unwrap();
+        let gone = &seen.deliveries[0];
+        assert!(!gone.blocking && gone.finished_at.is_some() && gone.due_at.is_none());
+        let next = operations.inspect(ids[1]).await.unwrap().unwrap();
+        let next_due = next.deliveries[0].due_at.unwrap().duration_since(next.record.created_at).as_secs();
+        assert!((0..60).contains(&next_due) && next.deliveries[0].blocking, "{next:?}");
+        assert_eq!(next.deliveries[0].attempt, 4);
+
+        // From the middle of the lane: the one before it still stands there.
+        assert_eq!(operations.discard(ids[2], "charge-card").await.unwrap(), Change::Applied);
+        assert_eq!(statuses!(db, ids[2]), (RecordStatus::Discarded, vec![discarded]));
+        assert_eq!(statuses!(db, ids[3]), (RecordStatus::Split, vec![waiting]));
+        assert_eq!(operations.discard(ids[1], "charge-card").await.unwrap(), Change::Applied);
+        assert_eq!(statuses!(db, ids[3]), (RecordStatus::Split, vec![retrying]));
+    }
+
+    async fn one_that_failed_is_not_woken(db) {
+        let (first, second, third) = (publish(&db, KEY).await, publish(&db, KEY).await, publish(&db, KEY).await);
+        delivered!(db, first, "a", "failed", true);
+        delivered!(db, second, "a", "failed", true);
+        delivered!(db, third, "a", "waiting", true);
+        assert_eq!(db.outbox.operations().discard(first, "a").await.unwrap(), Change::Applied);
+        assert_eq!(statuses!(db, second).1, [DeliveryStatus::Failed]);
+        assert_eq!(statuses!(db, third).1, [DeliveryStatus::Waiting]);
+    }
+
+    async fn a_record_is_discarded_with_its_last_delivery(db) {
+        let id = publish(&db, KEY).await;
+        for (handler, status) in [("a", "scheduled"), ("b", "failed"), ("c", "completed")] {
+            delivered!(db, id, handler, status, false);
+        }
+        let operations = db.outbox.operations();
+        assert_eq!(operations.discard(id, "a").await.unwrap(), Change::Applied);
+        assert_eq!(operations.inspect(id).await.unwrap().unwrap().status, RecordStatus::Split);
+        assert_eq!(operations.discard(id, "a").await.unwrap(), Change::Conflict(DeliveryStatus::Discarded.into()));
+        assert_eq!(operations.discard(id, "c").await.unwrap(), Change::Conflict(DeliveryStatus::Completed.into()));
+        assert_eq!(operations.discard(id, "b").await.unwrap(), Change::Applied);
+        let seen = operations.inspect(id).await.unwrap().unwrap();
+        assert_eq!(seen.status, RecordStatus::Discarded);
+        assert!(seen.completed_at.unwrap().duration_since(seen.record.created_at).as_secs().abs() < 60);
+        assert_eq!(operations.discard(id, "nobody").await.unwrap(), Change::Conflict(RecordStatus::Discarded.into()));
+        assert_eq!(operations.discard_record(id).await.unwrap(), Change::Conflict(RecordStatus::Discarded.into()));
+    }
+
+    async fn a_whole_record_is_discarded_in_any_unfinished_state(db) {
+        let operations = db.outbox.operations();
+        for status in ["pending", "scheduled", "unhandled"] {
+            let id = publish(&db, KEY).await;
+            run!(db, format!("update outbox_record set status = '{status}' where id = {id}"));
+            assert_eq!(operations.discard_record(id).await.unwrap(), Change::Applied);
+            let seen = operations.inspect(id).await.unwrap().unwrap();
+            assert_eq!((seen.status, seen.completed_at.is_some()), (RecordStatus::Discarded, true));
+        }
+        let id = publish(&db, KEY).await;
+        run!(db, format!("update outbox_record set status = 'completed' where id = {id}"));
+        assert_eq!(operations.discard_record(id).await.unwrap(), Change::Conflict(RecordStatus::Completed.into()));
+        assert_eq!(operations.discard_record(id + 1).await.unwrap(), Change::NotFound);
+        assert_eq!(operations.discard(id + 1, "a").await.unwrap(), Change::NotFound);
+
+        let (split, behind) = (publish(&db, KEY).await, publish(&db, KEY).await);
+        assert_eq!(operations.discard(split, "a").await.unwrap(), Change::Conflict(RecordStatus::Pending.into()));
+        for (handler, status) in [("a", "failed"), ("b", "scheduled"), ("c", "waiting"), ("d", "completed")] {
+            delivered!(db, split, handler, status, true);
+            delivered!(db, behind, handler, "waiting", true);
+        }
+        assert_eq!(operations.discard(split, "nobody").await.unwrap(), Change::NotFound);
+        run!(db, "update outbox_delivery set blocking = false where status = 'completed'".to_owned());
+        assert_eq!(operations.discard_record(split).await.unwrap(), Change::Applied);
+        let (discarded, retrying) = (DeliveryStatus::Discarded, DeliveryStatus::Retrying);
+        assert_eq!(statuses!(db, split), (RecordStatus::Discarded, vec![discarded, discarded, discarded, DeliveryStatus::Completed]));
+        // `d` was not ours to wake: its lane was free before.
+        assert_eq!(statuses!(db, behind).1[..3], [retrying, retrying, retrying]);
+    }
+
+    async fn many_are_discarded_in_batches(db) {
+        publish_many(&db, KEY, 1203).await;
+        run!(db, deliver(&db, "1 = 1", "charge-card", "failed", true));
+        let last = number!(db, "select max(id) from outbox_record".to_owned());
+        run!(db, deliver(&db, &format!("id = {last}"), "send-mail", "scheduled", true));
+        // Behind the last one, in its lane.
+        let behind = publish(&db, &format!("{KEY}1202")).await;
+        delivered!(db, behind, "charge-card", "waiting", true);
+        let operations = db.outbox.operations();
+        assert_eq!(operations.discard_all(&Filter::new()).await.unwrap(), 1203);
+        assert_eq!(number!(db, "select count(*) from outbox_record where status = 'discarded'".to_owned()), 1202);
+        assert_eq!(statuses!(db, last), (RecordStatus::Split, vec![DeliveryStatus::Discarded, DeliveryStatus::Retrying]));
+        assert_eq!(statuses!(db, behind).1, [DeliveryStatus::Retrying]);
+        assert_eq!(operations.discard_all(&Filter::new().status(RecordStatus::Discarded)).await.unwrap(), 0);
+
+        publish_many(&db, KEY, 502).await;
+        let pending = Filter::new().status(RecordStatus::Pending);
+        assert_eq!(operations.discard_all(&pending.clone().key(format!("{KEY}7"))).await.unwrap(), 1);
+        assert_eq!(operations.discard_all(&pending).await.unwrap(), 501);
+        let counts = operations.counts().await.unwrap();
+        assert_eq!((counts.pending, counts.failed, counts.retrying), (0, 0, 2));
+    }
+
+    async fn of_two_at_once_the_second_ends_the_record(db) {
+        for round in 0..25 {
+            let id = publish(&db, &format!("{KEY}{round}")).await;
+            delivered!(db, id, "a", "failed", true);
+            delivered!(db, id, "b", "scheduled", true);
+            let at_once = ["a", "b"].map(|handler| {
+                let outbox = db.outbox.clone();
+                tokio::spawn(async move { outbox.operations().discard(id, handler).await.unwrap() })
+            });
+            for one in at_once {
+                assert_eq!(one.await.unwrap(), Change::Applied);
+            }
+            assert_eq!(statuses!(db, id).0, RecordStatus::Discarded, "in round {round}");
+        }
+    }
+
+    async fn of_two_neighbours_at_once_the_second_wakes_the_next(db) {
+        for round in 0..25 {
+            let mut ids = Vec::new();
+            for status in ["failed", "failed", "waiting"] {
+                let id = publish(&db, &format!("{KEY}{round}")).await;
+                delivered!(db, id, "a", status, true);
+                ids.push(id);
+            }
+            let at_once = [ids[0], ids[1]].map(|id| {
+                let outbox = db.outbox.clone();
+                tokio::spawn(async move { outbox.operations().discard(id, "a").await.unwrap() })
+            });
+            for one in at_once {
+                assert_eq!(one.await.unwrap(), Change::Applied);
+            }
+            assert_eq!(statuses!(db, ids[2]).1, [DeliveryStatus::Retrying], "in round {round}");
+        }
+    }
+
+    async fn of_two_that_discard_the_same_one_does(db) {
+        let id = publish(&db, KEY).await;
+        delivered!(db, id, "a", "failed", true);
+        let at_once = [(); 4].map(|()| {
+            let outbox = db.outbox.clone();
+            tokio::spawn(async move { outbox.operations().discard(id, "a").await.unwrap() })
+        });
+        let mut applied = 0;
+        for one in at_once {
+            match one.await.unwrap() {
+                Change::Applied => applied += 1,
+                other => assert_eq!(other, Change::Conflict(DeliveryStatus::Discarded.into())),
+            }
+        }
+        assert_eq!(applied, 1);
+    }
+}
