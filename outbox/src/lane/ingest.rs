@@ -140,10 +140,12 @@ impl Lanes {
         let mut more = again;
         let mut first_cannot_run = false;
         for (place, row) in rows.into_iter().enumerate() {
-            more |= row.followed;
+            // Of the last one: the others are followed by what was read with them.
+            more = again || row.followed;
             if !row.waiting {
                 // What stands behind it is read when it has ended.
-                first_cannot_run = place == 0;
+                // If the same fetch found it due, it is in the queue or runs: then soon.
+                first_cannot_run = place == 0 && lane.queue.is_empty() && lane.running.is_none();
                 more = true;
                 break;
             }
