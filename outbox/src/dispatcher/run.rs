@@ -155,6 +155,8 @@ impl<Db: Database> Run<Db> {
         if let Some(since) = self.full_since {
             next = next.min(since + PATIENCE);
         }
+        // Waking up earlier would only find that it is too early.
+        next = next.max(self.agenda.not_before());
         if self.reading.is_some() {
             // Only the answer can bring something new to read.
             next = next.max(Instant::now() + Duration::from_millis(100));
@@ -299,6 +301,10 @@ impl<Db: Database> Run<Db> {
             sweep: self.agenda.take_sweep(now),
             offset: self.outbox.inner.offset(),
         };
+        if want.due && self.engine.has_no_room() {
+            // Otherwise retries of all handlers would wait for the next poll.
+            self.agenda.due_again(now);
+        }
         let Some(round) = self.engine.round(want) else {
             return;
         };
