@@ -56,6 +56,7 @@ on_each_database! {
         let mut n = 1;
         while database::number(&db.pool, waiting).await == 0 {
             n += 1;
+            assert!(n < 1000, "nothing was paused");
             publish(&outbox, &db.pool, "a", [n]).await;
             tokio::time::sleep(Duration::from_millis(20)).await;
         }

@@ -253,7 +253,7 @@ impl Lanes {
             .filter(|(_, lane)| long(lane) > 0)
             .map(|(key, lane)| (long(lane), key.clone(), lane.handler))
             .collect();
-        ends.sort_unstable_by(|a, b| b.0.cmp(&a.0));
+        ends.sort_unstable_by_key(|(end, ..)| std::cmp::Reverse(*end));
         let mut left = records;
         for (end, key, handler) in &ends {
             if left == 0 {
