@@ -47,6 +47,48 @@ fn url(variable: &str) -> String {
     })
 }
 
+/// What tests ask and change behind the outbox's back.
+macro_rules! queries {
+    ($pool:ty) => {
+        /// One number.
+        pub async fn number(pool: &$pool, sql: &str) -> i64 {
+            let sql = sqlx::AssertSqlSafe(sql.to_owned());
+            let found = sqlx::query_scalar(sql).fetch_one(pool).await;
+            found.expect("a number")
+        }
+
+        /// One column of text.
+        pub async fn texts(pool: &$pool, sql: &str) -> Vec<String> {
+            let sql = sqlx::AssertSqlSafe(sql.to_owned());
+            let found = sqlx::query_scalar(sql).fetch_all(pool).await;
+            found.expect("texts")
+        }
+
+        pub async fn execute(pool: &$pool, sql: &str) {
+            let sql = sqlx::AssertSqlSafe(sql.to_owned());
+            sqlx::query(sql).execute(pool).await.expect("a statement");
+        }
+
+        /// Everything that failed for good is to be tried again, as an operator asks for it.
+        pub async fn replay(pool: &$pool) {
+            let sql = format!(
+                "update outbox_delivery set status = 'scheduled', due_at = {NOW}, attempt = attempt + 1, \
+                failure_count = 0, first_failed_at = null where status = 'failed'"
+            );
+            execute(pool, &sql).await;
+        }
+
+        pub async fn pause(pool: &$pool, handler: &str) {
+            let sql = format!("insert into outbox_pause (handler, paused_at) values ('{handler}', {NOW})");
+            execute(pool, &sql).await;
+        }
+
+        pub async fn resume(pool: &$pool, handler: &str) {
+            execute(pool, &format!("delete from outbox_pause where handler = '{handler}'")).await;
+        }
+    };
+}
+
 pub mod sqlite {
     use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool};
 
@@ -54,6 +96,16 @@ pub mod sqlite {
     pub const KEY: &str = "key";
     pub const SECONDS_UNTIL_DUE: &str = "(due_at / 1000000 - unixepoch())";
     pub const SECONDS_OLD: &str = "(unixepoch() - created_at / 1000000)";
+
+    /// The database's present, and the same in so many seconds as text.
+    pub const NOW: &str = "cast(unixepoch('subsec') * 1000000 as integer)";
+    pub fn text_in(seconds: i32) -> String {
+        format!("select strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '{seconds} seconds')")
+    }
+    /// Whether there is one writer at a time.
+    pub const ONE_WRITER: bool = true;
+
+    queries!(SqlitePool);
 
     pub async fn empty() -> SqlitePool {
         // Below `target`, which `cargo clean` empties.
@@ -79,6 +131,17 @@ pub mod postgres {
     pub const KEY: &str = "key";
     pub const SECONDS_UNTIL_DUE: &str = "extract(epoch from due_at - clock_timestamp())::bigint";
     pub const SECONDS_OLD: &str = "extract(epoch from clock_timestamp() - created_at)::bigint";
+
+    pub const NOW: &str = "clock_timestamp()";
+    pub fn text_in(seconds: i32) -> String {
+        format!(
+            "select to_char(clock_timestamp() at time zone 'utc' + interval '{seconds} seconds', \
+            'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')"
+        )
+    }
+    pub const ONE_WRITER: bool = false;
+
+    queries!(PgPool);
 
     pub async fn empty() -> PgPool {
         let options: PgConnectOptions = super::url("OUTBOX_TEST_POSTGRES_URL")
@@ -110,6 +173,16 @@ pub mod mysql {
     pub const KEY: &str = "convert(`key` using utf8mb4)";
     pub const SECONDS_UNTIL_DUE: &str = "timestampdiff(second, utc_timestamp(6), due_at)";
     pub const SECONDS_OLD: &str = "timestampdiff(second, created_at, utc_timestamp(6))";
+
+    pub const NOW: &str = "utc_timestamp(6)";
+    pub fn text_in(seconds: i32) -> String {
+        format!(
+            "select date_format(utc_timestamp(6) + interval {seconds} second, '%Y-%m-%dT%H:%i:%s.%fZ')"
+        )
+    }
+    pub const ONE_WRITER: bool = false;
+
+    queries!(MySqlPool);
 
     pub async fn empty() -> MySqlPool {
         let options: MySqlConnectOptions =

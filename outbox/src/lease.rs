@@ -56,6 +56,11 @@ impl Leases {
         changes
     }
 
+    /// All of them were renewed by a statement that was sent at `asked_at`.
+    pub(crate) fn renewed(&mut self, asked_at: Instant) {
+        self.valid_until = asked_at + self.duration;
+    }
+
     /// Whether work may be started: nobody else can own these partitions yet.
     pub(crate) fn are_valid(&self, now: Instant) -> bool {
         now < self.valid_until

@@ -6,8 +6,18 @@
     reason = "every function here is part of a test"
 )]
 
+mod blocked;
+mod busy;
+mod late;
 mod order;
 mod outage;
+mod pause;
+mod payload;
 mod poison;
 mod scene;
+mod small_pool;
+mod split;
+mod stop;
+mod time;
 mod transactional;
+mod unhandled;

@@ -62,7 +62,7 @@ impl Scene {
         }
     }
 
-    fn play(
+    pub(crate) fn play(
         &self,
         handler: &'static str,
         event: &Step,
@@ -125,12 +125,59 @@ impl Scene {
         pool: &Pool<Db>,
         registry: RegistryBuilder,
     ) -> OutboxBuilder<Db> {
-        let mut config = Config::default();
-        config.poll_interval = Duration::from_millis(500);
         Outbox::builder(pool.clone())
             .registry(registry.state(self.clone()))
             .retry_policy(quick(u32::MAX))
-            .config(config)
+            .config(config())
+    }
+
+    /// The attempts at one step, in their order.
+    pub(crate) fn attempts(&self, handler: &str, key: &str, n: u32) -> Vec<u32> {
+        let tried = self.tried();
+        let of_step = tried
+            .iter()
+            .filter(|tried| tried.handler == handler && tried.key == key && tried.n == n);
+        of_step.map(|tried| tried.attempt).collect()
+    }
+}
+
+/// What the tests run with: a poll that does not make them wait.
+pub(crate) fn config() -> Config {
+    let mut config = Config::default();
+    config.poll_interval = Duration::from_millis(500);
+    config
+}
+
+/// Publishes steps of one key in a transaction of their own.
+pub(crate) async fn publish<Db: Database>(
+    outbox: &Outbox<Db>,
+    pool: &Pool<Db>,
+    key: &str,
+    steps: impl IntoIterator<Item = u32>,
+) {
+    let steps: Vec<Step> = steps.into_iter().map(|n| step(key, n)).collect();
+    let mut tx = pool.begin().await.expect("a transaction");
+    let written = outbox.publish_all(&mut tx, &steps).await;
+    written.expect("steps are valid");
+    tx.commit().await.expect("a commit");
+}
+
+/// Something random that is the same in every run.
+pub(crate) struct Random(u64);
+
+impl Random {
+    pub(crate) fn of(seed: u64) -> Self {
+        let mut random = Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        (0..8).for_each(|_| random.0 = random.below(u64::MAX));
+        random
+    }
+
+    /// Marsaglia's xorshift.
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % limit
     }
 }
 
@@ -182,4 +229,9 @@ pub(crate) async fn eventually(what: &str, so: impl AsyncFn() -> bool) {
     if waited.await.is_err() {
         panic!("waited a minute for {what}");
     }
+}
+
+/// Whether these are 1, 2, 3 and so on, without a gap.
+pub(crate) fn count_up(attempts: &[u32]) -> bool {
+    attempts.iter().zip(1..).all(|(attempt, n)| *attempt == n)
 }

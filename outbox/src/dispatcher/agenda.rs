@@ -67,6 +67,16 @@ impl Agenda {
         self.due = self.due.min(now + delay);
     }
 
+    /// What was due found no room.
+    pub(super) fn due_again(&mut self, now: Instant) {
+        self.due_in(now, DUE_AGAIN);
+    }
+
+    /// After an error: nothing is to be started before this.
+    pub(super) fn not_before(&self) -> Instant {
+        self.not_before
+    }
+
     pub(super) fn may_start(&self, now: Instant) -> bool {
         now >= self.not_before
     }
@@ -118,8 +128,8 @@ impl Agenda {
     pub(super) fn next_due(&mut self, now: Instant, micros: Option<i64>, brought: bool) {
         let Some(micros) = micros else { return };
         let until = Duration::from_micros(u64::try_from(micros).unwrap_or(0));
-        let until = if brought { until } else { until.max(DUE_AGAIN) };
-        self.due_in(now, until);
+        let overdue = until.is_zero() && !brought;
+        self.due_in(now, if overdue { DUE_AGAIN } else { until });
     }
 
     /// A record may come late.
@@ -186,6 +196,8 @@ mod tests {
         let mut agenda = idle(now);
         agenda.next_due(now, Some(-5), false);
         assert_eq!(agenda.next(), now + DUE_AGAIN);
+        agenda.next_due(now, Some(2_000), false);
+        assert_eq!(agenda.next(), now + 2 * MS);
         agenda.next_due(now, Some(-5), true);
         assert_eq!(agenda.next(), now);
     }

@@ -111,6 +111,11 @@ impl Engine {
         self.most.saturating_sub(self.lanes.in_flight())
     }
 
+    /// Not even what is due can be read.
+    pub(crate) fn has_no_room(&self) -> bool {
+        self.room() == 0
+    }
+
     /// There is something to read and no room for it.
     pub(crate) fn is_full(&self) -> bool {
         self.marks.hungry() && self.room() < self.most / 8

@@ -42,6 +42,8 @@ pub(super) struct Run<Db: Database> {
     answers: UnboundedReceiver<(Work, Decision)>,
     outage: Outage,
     paused_at: Instant,
+    /// When leases were last renewed while stopping.
+    renewed_at: Instant,
     /// Since when there has been no room for what could be read.
     full_since: Option<Instant>,
     pruned_at: Instant,
@@ -74,6 +76,8 @@ struct Written<Db: Database> {
 const PATIENCE: Duration = Duration::from_millis(250);
 /// How often finished records are looked for that are older than they are to be kept.
 const PRUNE_EVERY: Duration = Duration::from_secs(60);
+/// Leases that could not be renewed while stopping: not again before this.
+const RENEW_AGAIN: Duration = Duration::from_millis(100);
 /// How often to ask which handlers are paused, and to renew at the latest.
 const PAUSED_EVERY: Duration = Duration::from_secs(5);
 
@@ -93,6 +97,7 @@ impl<Db: Database> Run<Db> {
             answers,
             outage: Outage::default(),
             paused_at: now,
+            renewed_at: now,
             full_since: None,
             pruned_at: now,
             pruning: None,
@@ -167,6 +172,8 @@ impl<Db: Database> Run<Db> {
         if let Some(since) = self.full_since {
             next = next.min(since + PATIENCE);
         }
+        // Waking up earlier would only find that it is too early.
+        next = next.max(self.agenda.not_before());
         if self.reading.is_some() {
             // Only the answer can bring something new to read.
             next = next.max(Instant::now() + Duration::from_millis(100));
@@ -180,9 +187,13 @@ impl<Db: Database> Run<Db> {
     }
 
     fn claim(&self) -> Claim {
+        self.engine.claim(self.lease_micros())
+    }
+
+    fn lease_micros(&self) -> i64 {
         let lease = self.outbox.inner.config.lease();
         let micros = i64::try_from(lease.as_micros()).unwrap_or(i64::MAX / 4);
-        self.engine.claim(micros.min(i64::MAX / 4))
+        micros.min(i64::MAX / 4)
     }
 
     /// Starts what the lanes say, unless another process may own it by now.
@@ -300,6 +311,10 @@ impl<Db: Database> Run<Db> {
             sweep: self.agenda.take_sweep(now),
             offset: self.outbox.inner.offset(),
         };
+        if want.due && self.engine.has_no_room() {
+            // Otherwise retries of all handlers would wait for the next poll.
+            self.agenda.due_again(now);
+        }
         let Some(round) = self.engine.round(want) else {
             return;
         };
@@ -433,11 +448,26 @@ impl<Db: Database> Run<Db> {
         self.stop_pruning();
         let mut answers = Vec::new();
         while !self.running.is_empty() {
-            let received = timeout_at(until, self.answers.recv_many(&mut answers, 1024)).await;
-            if received.is_err() {
-                break;
+            // Nobody else may run what still runs here, however long that takes.
+            let renew_at = self
+                .engine
+                .leases
+                .renew_at()
+                .max(self.renewed_at + RENEW_AGAIN);
+            tokio::select! {
+                count = self.answers.recv_many(&mut answers, 1024) => {
+                    if count > 0 {
+                        self.handlers_finished(&mut answers);
+                    }
+                }
+                read = joined(&mut self.reading) => self.read_too_late(read),
+                () = sleep_until(renew_at), if self.fetcher.is_some() => {
+                    if timeout_at(until, self.renew()).await.is_err() {
+                        break;
+                    }
+                }
+                () = sleep_until(until) => break,
             }
-            self.handlers_finished(&mut answers);
         }
         let stopped = self.stop_running(|_| true);
         if !stopped.is_empty() {
@@ -467,15 +497,45 @@ impl<Db: Database> Run<Db> {
         self.release().await;
     }
 
-    async fn release(&mut self) {
-        let fence: Fence = self.engine.leases.fence();
-        let fetcher = match self.reading.take() {
-            Some(reading) => match reading.await {
-                Ok(Read { fetcher, .. }) => Some(fetcher),
-                Err(_) => None,
-            },
-            None => self.fetcher.take(),
+    /// What was read while we stop is left to whoever comes next. Leases that were taken are to
+    /// be given up too.
+    fn read_too_late(&mut self, read: Option<Read<Db>>) {
+        self.reading = None;
+        let Some(Read { fetcher, answer }) = read else {
+            self.fetcher = Some(self.outbox.inner.fetcher());
+            return;
         };
+        self.fetcher = Some(fetcher);
+        match answer {
+            Answer::Claim(asked_at, Ok((leases, paused))) => {
+                self.claimed(asked_at, &leases, &paused);
+            }
+            Answer::Claim(_, Err(_)) => {}
+            Answer::Round(round, _) => self.engine.failed(*round),
+        }
+    }
+
+    async fn renew(&mut self) {
+        let (fence, micros) = (self.engine.leases.fence(), self.lease_micros());
+        self.renewed_at = Instant::now();
+        let Some(fetcher) = &mut self.fetcher else {
+            return;
+        };
+        match fetcher.renew(&fence, micros).await {
+            Ok(()) => self.engine.leases.renewed(self.renewed_at),
+            Err(error) => {
+                self.outage.failed("renewing its leases", &error);
+            }
+        }
+    }
+
+    async fn release(&mut self) {
+        if let Some(reading) = self.reading.take() {
+            let read = reading.await.ok();
+            self.read_too_late(read);
+        }
+        let fence: Fence = self.engine.leases.fence();
+        let fetcher = self.fetcher.take();
         let mut fetcher = fetcher.unwrap_or_else(|| self.outbox.inner.fetcher());
         let limit = Duration::from_secs(2);
         match tokio::time::timeout(limit, fetcher.release(&fence)).await {

@@ -188,6 +188,14 @@ impl<Db: Database> Fetcher<Db> {
         paused
     }
 
+    /// Renews leases without taking others.
+    pub(crate) async fn renew(&mut self, fence: &Fence, micros: i64) -> Result<(), sqlx::Error> {
+        let connection = self.link.connection().await?;
+        let renewed = Db::renew(connection, &self.names, fence, micros).await;
+        self.link.done(&renewed);
+        renewed
+    }
+
     /// Gives leases up.
     pub(crate) async fn release(&mut self, fence: &Fence) -> Result<(), sqlx::Error> {
         let connection = self.link.connection().await?;

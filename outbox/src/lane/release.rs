@@ -5,6 +5,10 @@ use std::mem;
 use super::{HandlerIx, Lane, Lanes, Running, Stand, Unwritten, Work};
 use crate::store::LaneName;
 
+/// How much of a long queue stays in memory when there is no room: as much as is read of a parked
+/// lane at once.
+const KEPT_IN_QUEUE: usize = 32;
+
 impl Lanes {
     /// Does what a lane can do next: run, wait for a place, have its parked records read, or go.
     pub(super) fn advance(&mut self, key: &str, handler: HandlerIx) {
@@ -245,7 +249,7 @@ impl Lanes {
         let queued = self.handlers.iter().map(|places| places.waiting.len());
         let slowest = queued.enumerate().max_by_key(|(_, lanes)| *lanes);
         let Some((handler, 1..)) = slowest else {
-            return false;
+            return self.shorten(records);
         };
         let Ok(ix) = HandlerIx::try_from(handler) else {
             return false;
@@ -254,7 +258,41 @@ impl Lanes {
         if lanes > 0 {
             self.unwritten.aside.push(ix);
         }
-        lanes > 0
+        self.shorten(records) || lanes > 0
+    }
+
+    /// Parks the ends of long queues, the longest first, until about that many records have left
+    /// memory: lanes that have a place can hold all the room too, with one key. They go on, and
+    /// read what was parked when they get there. Whether there were any.
+    fn shorten(&mut self, records: usize) -> bool {
+        let long = |lane: &Lane| lane.queue.len().saturating_sub(KEPT_IN_QUEUE);
+        let keys = self.keys.iter();
+        let lanes = keys.flat_map(|(key, of)| of.lanes.iter().map(move |lane| (key, lane)));
+        let mut ends: Vec<(usize, Box<str>, HandlerIx)> = lanes
+            .filter(|(_, lane)| long(lane) > 0)
+            .map(|(key, lane)| (long(lane), key.clone(), lane.handler))
+            .collect();
+        ends.sort_unstable_by_key(|(end, ..)| std::cmp::Reverse(*end));
+        let mut left = records;
+        for (end, key, handler) in &ends {
+            if left == 0 {
+                break;
+            }
+            left = left.saturating_sub(*end);
+            let Some(entry) = self.keys.get_mut(key) else {
+                continue;
+            };
+            entry.split(&self.settings, &mut self.unwritten, &mut self.deliveries);
+            let Some(lane) = entry.lane(*handler) else {
+                continue;
+            };
+            let parked = lane.queue.drain(KEPT_IN_QUEUE..);
+            let parked = parked.map(|item| (item.record.id, *handler));
+            self.unwritten.deliveries.extend(parked);
+            lane.parked();
+            self.unwritten.lanes.push((key.clone(), *handler));
+        }
+        !ends.is_empty()
     }
 
     /// Handlers that may have runnable lanes in the database, and that have room for them.

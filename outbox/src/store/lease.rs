@@ -55,6 +55,15 @@ pub trait LeaseSql: sqlx::Database {
         micros: i64,
     ) -> impl Future<Output = Result<Vec<Lease>, sqlx::Error>> + Send;
 
+    /// Renews these leases, as far as they are still this owner's, and takes no others.
+    #[doc(hidden)]
+    fn renew(
+        connection: &mut Self::Connection,
+        names: &Names,
+        fence: &Fence,
+        micros: i64,
+    ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
+
     /// Gives these leases up, for others to take at once.
     #[doc(hidden)]
     fn release(

@@ -62,6 +62,28 @@ where part in ({})",
             .collect()
     }
 
+    async fn renew(
+        connection: &mut MySqlConnection,
+        names: &Names,
+        fence: &Fence,
+        micros: i64,
+    ) -> Result<(), sqlx::Error> {
+        let lease = names.table("lease", '`');
+        let renew = trusted(format!(
+            "update json_table(?, '$[*]' columns (part smallint path '$[0]', epoch bigint path '$[1]')) f
+straight_join {lease} l force index (primary) on l.part = f.part
+set l.expires_at = utc_timestamp(6) + interval ? microsecond
+where l.epoch = f.epoch and l.owner = ?"
+        ));
+        sqlx::query(renew)
+            .bind(fence.json())
+            .bind(micros)
+            .bind(fence.owner)
+            .execute(connection)
+            .await?;
+        Ok(())
+    }
+
     async fn release(
         connection: &mut MySqlConnection,
         names: &Names,
@@ -70,7 +92,7 @@ where part in ({})",
         let lease = names.table("lease", '`');
         let release = trusted(format!(
             "update json_table(?, '$[*]' columns (part smallint path '$[0]', epoch bigint path '$[1]')) f
-straight_join {lease} l on l.part = f.part
+straight_join {lease} l force index (primary) on l.part = f.part
 set l.owner = null, l.expires_at = null
 where l.epoch = f.epoch and l.owner = ?"
         ));

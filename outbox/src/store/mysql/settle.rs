@@ -1,8 +1,9 @@
 //! Writing to MySQL what became of records.
 //!
 //! Every statement on given rows starts from them (`straight_join`) and finds each by its key:
-//! nothing else is looked at, so nothing else is locked. They come in the order of their ids, so
-//! that two of us do not wait for each other.
+//! nothing else is looked at, so nothing else is locked. With `force index`, since a small table
+//! is read as a whole otherwise, and a row that another transaction has just inserted is waited
+//! for. They come in the order of their ids, so that two of us do not wait for each other.
 
 use std::collections::BTreeSet;
 
@@ -30,7 +31,7 @@ async fn ours(
     let lease = names.table("lease", '`');
     let sql = trusted(format!(
         "select l.part from json_table(?, '$[*]' columns (part smallint path '$[0]', epoch bigint path '$[1]')) f
-straight_join {lease} l on l.part = f.part
+straight_join {lease} l force index (primary) on l.part = f.part
 where l.epoch = f.epoch and l.owner = ? lock in share mode"
     ));
     sqlx::query_scalar(sql)
@@ -189,11 +190,13 @@ async fn done(
     let (record, as_read) = (names.table("record", '`'), as_read(ours));
     let sql = if keep {
         format!(
-            "update {IDS} straight_join {record} r on r.id = u.id
+            "update {IDS} straight_join {record} r force index (primary) on r.id = u.id
 set r.status = 'completed', r.completed_at = utc_timestamp(6) where {as_read}"
         )
     } else {
-        format!("delete r from {IDS} straight_join {record} r on r.id = u.id where {as_read}")
+        format!(
+            "delete r from {IDS} straight_join {record} r force index (primary) on r.id = u.id where {as_read}"
+        )
     };
     let ids = in_order(ids.iter().copied());
     let done = guarded(sql, json(&ids)?, ours).execute(connection).await?;
@@ -208,7 +211,7 @@ async fn unhandled(
 ) -> Result<(), sqlx::Error> {
     let (record, as_read) = (names.table("record", '`'), as_read(ours));
     let sql = format!(
-        "update {IDS} straight_join {record} r on r.id = u.id set r.status = 'unhandled' where {as_read}"
+        "update {IDS} straight_join {record} r force index (primary) on r.id = u.id set r.status = 'unhandled' where {as_read}"
     );
     let ids = in_order(ids.iter().copied());
     guarded(sql, json(&ids)?, ours).execute(connection).await?;
@@ -225,7 +228,7 @@ async fn split(
     let (record, delivery) = (names.table("record", '`'), names.table("delivery", '`'));
     let as_read = as_read(ours);
     let sql = format!(
-        "select r.id from {IDS} straight_join {record} r on r.id = u.id where {as_read} for update"
+        "select r.id from {IDS} straight_join {record} r force index (primary) on r.id = u.id where {as_read} for update"
     );
     let ids = in_order(batch.split.iter().copied());
     let found = guarded(sql, json(&ids)?, ours)
@@ -236,7 +239,7 @@ async fn split(
         .map(|row| row.try_get(0))
         .collect::<Result<BTreeSet<i64>, _>>()?;
     let sql = trusted(format!(
-        "update {IDS} straight_join {record} r on r.id = u.id set r.status = 'split'"
+        "update {IDS} straight_join {record} r force index (primary) on r.id = u.id set r.status = 'split'"
     ));
     sqlx::query(sql)
         .bind(json(&split)?)
@@ -290,7 +293,7 @@ async fn change(
 ) -> Result<u64, sqlx::Error> {
     let delivery = names.table("delivery", '`');
     let sql = format!(
-        "update {DELIVERIES} straight_join {delivery} d on d.record_id = u.record_id and d.handler = u.handler
+        "update {DELIVERIES} straight_join {delivery} d force index (record_id) on d.record_id = u.record_id and d.handler = u.handler
 set d.status = u.status, d.blocking = u.blocking, d.attempt = u.attempt, d.failure_count = u.failure_count,
     d.first_failed_at = timestamp('1970-01-01') + interval u.first_failed_at microsecond,
     d.due_at = utc_timestamp(6) + interval u.delay microsecond,
@@ -326,7 +329,7 @@ async fn remember(
     let sql = format!(
         "insert ignore into {failure} (record_id, handler, attempt, failed_at, kind, fingerprint, error)
 select d.record_id, d.handler, u.attempt, utc_timestamp(6), u.kind, u.fingerprint, u.error
-from {given} straight_join {delivery} d on d.record_id = u.record_id and d.handler = u.handler
+from {given} straight_join {delivery} d force index (record_id) on d.record_id = u.record_id and d.handler = u.handler
 where d.part in ({ours_too})"
     );
     let rows = json(&batch.failures)?;
@@ -335,7 +338,7 @@ where d.part in ({ours_too})"
         .await?;
     if batch.failures.iter().any(|row| row.attempt > KEPT_FAILURES) {
         let forget = format!(
-            "delete f from {given} straight_join {failure} f on f.record_id = u.record_id and f.handler = u.handler
+            "delete f from {given} straight_join {failure} f force index (primary) on f.record_id = u.record_id and f.handler = u.handler
 where u.part in ({ours_too}) and f.attempt <= u.attempt - ?"
         );
         guarded(forget, rows, ours)
@@ -356,7 +359,7 @@ async fn finish(
     let (record, delivery) = (names.table("record", '`'), names.table("delivery", '`'));
     // Two that end their deliveries of one record at the same time must see each other.
     let lock = trusted(format!(
-        "select r.id from {IDS} straight_join {record} r on r.id = u.id where r.status = 'split' for update"
+        "select r.id from {IDS} straight_join {record} r force index (primary) on r.id = u.id where r.status = 'split' for update"
     ));
     let split: Vec<i64> = sqlx::query_scalar(lock)
         .bind(json(ids)?)
@@ -365,7 +368,7 @@ async fn finish(
     // The first plain read of this transaction: after the lock, so it sees what the others that
     // had it wrote. A locking one would wait for those that wait for our lock.
     let open = trusted(format!(
-        "select d.record_id from {IDS} straight_join {delivery} d on d.record_id = u.id
+        "select d.record_id from {IDS} straight_join {delivery} d force index (record_id) on d.record_id = u.id
 where d.status in ('waiting', 'scheduled', 'failed')"
     ));
     let open: Vec<i64> = sqlx::query_scalar(open)
@@ -377,20 +380,20 @@ where d.status in ('waiting', 'scheduled', 'failed')"
     let over = json(&over)?;
     if keep {
         let sql = trusted(format!(
-            "update {IDS} straight_join {record} r on r.id = u.id
+            "update {IDS} straight_join {record} r force index (primary) on r.id = u.id
 set r.status = 'completed', r.completed_at = utc_timestamp(6)"
         ));
         sqlx::query(sql).bind(over).execute(connection).await?;
         return Ok(());
     }
     let failure = names.table("failure", '`');
-    for (table, id) in [
-        (record, "id"),
-        (delivery, "record_id"),
-        (failure, "record_id"),
+    for (table, id, index) in [
+        (record, "id", "primary"),
+        (delivery, "record_id", "record_id"),
+        (failure, "record_id", "primary"),
     ] {
         let sql = trusted(format!(
-            "delete t from {IDS} straight_join {table} t on t.{id} = u.id"
+            "delete t from {IDS} straight_join {table} t force index ({index}) on t.{id} = u.id"
         ));
         sqlx::query(sql)
             .bind(&over)

@@ -50,6 +50,29 @@ returning l.part, l.epoch"
             .collect()
     }
 
+    async fn renew(
+        connection: &mut PgConnection,
+        names: &Names,
+        fence: &Fence,
+        micros: i64,
+    ) -> Result<(), sqlx::Error> {
+        let lease = names.table("lease", '"');
+        let (parts, epochs) = fence.columns();
+        let renew = trusted(format!(
+            "update {lease} l set expires_at = clock_timestamp() + $4 * interval '1 microsecond'
+from unnest($1::smallint[], $2::bigint[]) as f (part, epoch)
+where l.part = f.part and l.epoch = f.epoch and l.owner = $3"
+        ));
+        sqlx::query(renew)
+            .bind(parts)
+            .bind(epochs)
+            .bind(fence.owner)
+            .bind(micros)
+            .execute(connection)
+            .await?;
+        Ok(())
+    }
+
     async fn release(
         connection: &mut PgConnection,
         names: &Names,

@@ -49,6 +49,27 @@ returning part, epoch"
             .collect()
     }
 
+    async fn renew(
+        connection: &mut SqliteConnection,
+        names: &Names,
+        fence: &Fence,
+        micros: i64,
+    ) -> Result<(), sqlx::Error> {
+        let lease = names.table("lease", '"');
+        let renew = trusted(format!(
+            "update {lease} as l set expires_at = {NOW} + ?3
+from json_each(?1) as f
+where l.part = f.value ->> 0 and l.epoch = f.value ->> 1 and l.owner = ?2"
+        ));
+        sqlx::query(renew)
+            .bind(fence.json())
+            .bind(fence.owner)
+            .bind(micros)
+            .execute(connection)
+            .await?;
+        Ok(())
+    }
+
     async fn release(
         connection: &mut SqliteConnection,
         names: &Names,

@@ -1,0 +1,154 @@
+//! What waits behind a failure, and what becomes of it.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+use outbox::{HandlerError, Metadata, Registry, State, outbox_handler};
+use outbox_tests::on_each_database;
+
+use crate::scene::{Scene, Step, config, count_up, eventually, publish, quick};
+
+#[outbox_handler(id = "careless", on_permanent_failure = skip)]
+async fn careless(
+    event: Step,
+    meta: &Metadata,
+    State(scene): State<Scene>,
+) -> Result<(), HandlerError> {
+    scene.play("careless", &event, meta)
+}
+
+/// Fails until it is said to be mended.
+fn broken(mended: &Arc<AtomicBool>) -> Result<(), HandlerError> {
+    match mended.load(Ordering::Acquire) {
+        true => Ok(()),
+        false => Err("broken".into()),
+    }
+}
+
+const FAILED: &str = "select count(*) from outbox_delivery where status = 'failed'";
+const WAITING: &str = "select count(*) from outbox_delivery where status = 'waiting'";
+
+on_each_database! {
+    async fn a_thousand_wait_behind_a_failed_one_and_follow_it_when_it_is_replayed(db) {
+        let mended = Arc::new(AtomicBool::new(false));
+        let is_mended = Arc::clone(&mended);
+        let scene = Scene::with(move |event, _| match event.n {
+            0 => broken(&is_mended),
+            _ => Ok(()),
+        });
+        let outbox = scene.outbox(&db.pool).retry_policy(quick(0)).build().await.unwrap();
+        let dispatcher = outbox.start().await.unwrap();
+        publish(&outbox, &db.pool, "a", 0..500).await;
+        publish(&outbox, &db.pool, "a", 500..=1000).await;
+        eventually("a failure", async || database::number(&db.pool, FAILED).await == 1).await;
+        eventually("a thousand that wait", async || database::number(&db.pool, WAITING).await == 1000).await;
+        assert_eq!(scene.seen(), []);
+
+        mended.store(true, Ordering::Release);
+        let (writing, pool) = (outbox.clone(), db.pool.clone());
+        let writer = tokio::spawn(async move {
+            for n in (1001..1301).step_by(3) {
+                publish(&writing, &pool, "a", n..n + 3).await;
+            }
+        });
+        database::replay(&db.pool).await;
+        outbox.wake();
+        writer.await.unwrap();
+        scene.seen_at_least(1301).await;
+        dispatcher.shutdown().await.unwrap();
+        let all: Vec<u32> = (0..1301).collect();
+        assert_eq!(scene.steps("first", "a"), all);
+        assert_eq!(scene.attempts("first", "a", 0), [1, 2]);
+        let split = "select count(*) from outbox_record where status <> 'completed'";
+        assert_eq!(database::number(&db.pool, split).await, 0);
+    }
+
+    async fn a_handler_that_skips_goes_on_behind_what_failed_for_good(db) {
+        let scene = Scene::with(|event, _| match event.n {
+            2 => Err("never".into()),
+            _ => Ok(()),
+        });
+        let registry = Registry::builder().handler::<careless>();
+        let outbox = scene.outbox_of(&db.pool, registry).retry_policy(quick(1)).build().await.unwrap();
+        let dispatcher = outbox.start().await.unwrap();
+        publish(&outbox, &db.pool, "a", 1..=5).await;
+        scene.seen_at_least(4).await;
+        publish(&outbox, &db.pool, "a", 6..=6).await;
+        scene.seen_at_least(5).await;
+        dispatcher.shutdown().await.unwrap();
+        assert_eq!(scene.steps("careless", "a"), [1, 3, 4, 5, 6]);
+        assert_eq!(scene.attempts("careless", "a", 2), [1, 2]);
+        let tried: Vec<u32> = scene.tried().iter().map(|tried| tried.n).collect();
+        assert_eq!(tried, [1, 2, 2, 3, 4, 5, 6], "the lane waits through the retries");
+        assert_eq!(database::number(&db.pool, FAILED).await, 1);
+    }
+
+    async fn without_stop_on_first_failure_the_failed_one_is_retried_alone(db) {
+        let mended = Arc::new(AtomicBool::new(false));
+        let is_mended = Arc::clone(&mended);
+        let scene = Scene::with(move |event, _| match event.n {
+            1 => broken(&is_mended),
+            _ => Ok(()),
+        });
+        let mut config = config();
+        config.processing.stop_on_first_failure = false;
+        let outbox = scene.outbox(&db.pool).config(config).build().await.unwrap();
+        let dispatcher = outbox.start().await.unwrap();
+        publish(&outbox, &db.pool, "a", 1..=4).await;
+        scene.seen_at_least(3).await;
+        publish(&outbox, &db.pool, "a", 5..=6).await;
+        scene.seen_at_least(5).await;
+        mended.store(true, Ordering::Release);
+        scene.seen_at_least(6).await;
+        dispatcher.shutdown().await.unwrap();
+        assert_eq!(scene.steps("first", "a"), [2, 3, 4, 5, 6, 1]);
+        let attempts = scene.attempts("first", "a", 1);
+        assert!(attempts.len() > 1 && count_up(&attempts), "{attempts:?}");
+        assert_eq!(database::number(&db.pool, "select count(*) from outbox_record where status = 'completed'").await, 6);
+    }
+
+    async fn lanes_that_wait_go_on_in_order_after_a_restart(db) {
+        let mended = Arc::new(AtomicBool::new(false));
+        let is_mended = Arc::clone(&mended);
+        let scene = Scene::with(move |event, _| match (&*event.key, event.n) {
+            ("failed", 2) => broken(&is_mended).map_err(|error| HandlerError::permanent(error.to_string())),
+            ("retrying", 2) => broken(&is_mended),
+            _ => Ok(()),
+        });
+        let outbox = scene.outbox(&db.pool).build().await.unwrap();
+        let dispatcher = outbox.start().await.unwrap();
+        for key in ["failed", "retrying", "fine"] {
+            publish(&outbox, &db.pool, key, 1..=40).await;
+        }
+        eventually("a failure", async || database::number(&db.pool, FAILED).await == 1).await;
+        eventually("some retries", async || scene.attempts("first", "retrying", 2).len() > 3).await;
+        dispatcher.shutdown().await.unwrap();
+        let tries = scene.attempts("first", "retrying", 2).len();
+        for key in ["failed", "retrying", "fine"] {
+            publish(&outbox, &db.pool, key, 41..=50).await;
+        }
+        drop(outbox);
+
+        let outbox = scene.outbox(&db.pool).build().await.unwrap();
+        let dispatcher = outbox.start().await.unwrap();
+        eventually("more retries", async || scene.attempts("first", "retrying", 2).len() > tries + 2).await;
+        mended.store(true, Ordering::Release);
+        database::replay(&db.pool).await;
+        outbox.wake();
+        for key in ["failed", "retrying", "fine"] {
+            publish(&outbox, &db.pool, key, 51..=60).await;
+        }
+        scene.seen_at_least(180).await;
+        dispatcher.shutdown().await.unwrap();
+        let all: Vec<u32> = (1..=60).collect();
+        for key in ["failed", "retrying", "fine"] {
+            assert_eq!(scene.steps("first", key), all, "{key}");
+        }
+        let attempts = scene.attempts("first", "retrying", 2);
+        assert!(count_up(&attempts), "{attempts:?}");
+        assert_eq!(scene.attempts("first", "failed", 2), [1, 2]);
+        assert!(scene.tried().iter().all(|tried| tried.n == 2 || tried.attempt == 1));
+    }
+}

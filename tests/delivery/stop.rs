@@ -1,0 +1,158 @@
+//! Stopping: what runs finishes or is delivered again, and nobody has to wait.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use outbox::{Config, HandlerError, Metadata, Registry, RegistryBuilder, State, outbox_handler};
+use outbox_tests::on_each_database;
+
+use crate::scene::{Scene, Step, config, eventually, publish};
+
+/// How long the handler takes, and how often it has begun.
+#[derive(Debug, Default)]
+struct Work {
+    millis: AtomicU64,
+    begun: AtomicUsize,
+}
+
+#[outbox_handler(id = "works")]
+async fn works(
+    event: Step,
+    meta: &Metadata,
+    State(work): State<Arc<Work>>,
+    State(scene): State<Scene>,
+) -> Result<(), HandlerError> {
+    work.begun.fetch_add(1, Ordering::AcqRel);
+    tokio::time::sleep(Duration::from_millis(work.millis.load(Ordering::Acquire))).await;
+    scene.play("works", &event, meta)
+}
+
+fn takes(millis: u64) -> Arc<Work> {
+    let work = Work::default();
+    work.millis.store(millis, Ordering::Release);
+    Arc::new(work)
+}
+
+fn registry(work: &Arc<Work>) -> RegistryBuilder {
+    Registry::builder()
+        .handler::<works>()
+        .state(Arc::clone(work))
+}
+
+/// Leases of a second.
+fn short_leases() -> Config {
+    let mut config = config();
+    config.locking.lease = Some(Duration::from_secs(1));
+    config
+}
+
+async fn has_begun(work: &Work, count: usize) {
+    eventually("work to begin", async || {
+        work.begun.load(Ordering::Acquire) == count
+    })
+    .await;
+}
+
+const OWNED: &str = "select count(*) from outbox_lease where owner is not null";
+const ALL: &str = "select count(*) from outbox_lease";
+const COMPLETED: &str = "select count(*) from outbox_record where status = 'completed'";
+
+on_each_database! {
+    async fn what_runs_finishes_and_is_not_delivered_again(db) {
+        let (scene, work) = (Scene::new(), takes(200));
+        let outbox = scene.outbox_of(&db.pool, registry(&work)).build().await.unwrap();
+        let dispatcher = outbox.start().await.unwrap();
+        for key in ["a", "b", "c"] {
+            publish(&outbox, &db.pool, key, [1, 2]).await;
+        }
+        has_begun(&work, 3).await;
+        assert!(database::number(&db.pool, OWNED).await > 0);
+        dispatcher.shutdown().await.unwrap();
+        assert_eq!(scene.seen().len(), 3);
+        assert_eq!(database::number(&db.pool, COMPLETED).await, 3);
+        assert_eq!(database::number(&db.pool, OWNED).await, 0);
+        assert!(database::number(&db.pool, ALL).await > 0);
+
+        work.millis.store(0, Ordering::Release);
+        let outbox = scene.outbox_of(&db.pool, registry(&work)).build().await.unwrap();
+        let dispatcher = outbox.start().await.unwrap();
+        scene.seen_at_least(6).await;
+        dispatcher.shutdown().await.unwrap();
+        for key in ["a", "b", "c"] {
+            assert_eq!(scene.steps("works", key), [1, 2]);
+        }
+        assert_eq!(work.begun.load(Ordering::Acquire), 6);
+    }
+
+    async fn what_takes_too_long_is_stopped_and_delivered_again_without_a_failure(db) {
+        let (scene, work) = (Scene::new(), takes(600_000));
+        let outbox = scene.outbox_of(&db.pool, registry(&work)).build().await.unwrap();
+        let dispatcher = outbox.start().await.unwrap();
+        publish(&outbox, &db.pool, "a", [1, 2]).await;
+        has_begun(&work, 1).await;
+        dispatcher.shutdown_within(Duration::from_millis(50)).await.unwrap();
+        assert_eq!(database::number(&db.pool, OWNED).await, 0);
+        assert_eq!(database::number(&db.pool, "select count(*) from outbox_failure").await, 0);
+
+        work.millis.store(0, Ordering::Release);
+        let outbox = scene.outbox_of(&db.pool, registry(&work)).build().await.unwrap();
+        let dispatcher = outbox.start().await.unwrap();
+        scene.seen_at_least(2).await;
+        dispatcher.shutdown().await.unwrap();
+        assert_eq!(scene.steps("works", "a"), [1, 2]);
+        assert!(scene.tried().iter().all(|tried| tried.attempt == 1));
+        assert_eq!(work.begun.load(Ordering::Acquire), 3);
+    }
+
+    async fn another_takes_over_at_once_after_a_stop(db) {
+        let (scene, work) = (Scene::new(), takes(0));
+        let outbox = scene.outbox_of(&db.pool, registry(&work)).build().await.unwrap();
+        let dispatcher = outbox.start().await.unwrap();
+        // It owns nothing yet, and asks again within a third of its lease.
+        let other = scene.outbox_of(&db.pool, registry(&work)).config(short_leases()).build().await.unwrap();
+        let heir = other.start().await.unwrap();
+        dispatcher.shutdown().await.unwrap();
+        publish(&outbox, &db.pool, "a", [1]).await;
+        scene.seen_at_least(1).await;
+        heir.shutdown().await.unwrap();
+        assert_eq!(database::number(&db.pool, OWNED).await, 0);
+    }
+
+    async fn a_dropped_dispatcher_is_replaced_when_its_lease_has_run_out(db) {
+        let (scene, work) = (Scene::new(), takes(600_000));
+        let outbox = scene.outbox_of(&db.pool, registry(&work)).config(short_leases()).build().await.unwrap();
+        let dispatcher = outbox.start().await.unwrap();
+        publish(&outbox, &db.pool, "a", [1, 2]).await;
+        has_begun(&work, 1).await;
+        drop(dispatcher);
+        work.millis.store(0, Ordering::Release);
+        let other = scene.outbox_of(&db.pool, registry(&work)).config(short_leases()).build().await.unwrap();
+        let heir = other.start().await.unwrap();
+        scene.seen_at_least(2).await;
+        heir.shutdown().await.unwrap();
+        assert_eq!(scene.steps("works", "a"), [1, 2]);
+        assert!(scene.tried().iter().all(|tried| tried.attempt == 1));
+        assert_eq!(work.begun.load(Ordering::Acquire), 3);
+    }
+
+    async fn a_stop_that_takes_longer_than_a_lease_hands_nothing_over_too_early(db) {
+        let (scene, work) = (Scene::new(), takes(2500));
+        let outbox = scene.outbox_of(&db.pool, registry(&work)).config(short_leases()).build().await.unwrap();
+        let dispatcher = outbox.start().await.unwrap();
+        publish(&outbox, &db.pool, "a", [1, 2]).await;
+        has_begun(&work, 1).await;
+        work.millis.store(0, Ordering::Release);
+        let other = scene.outbox_of(&db.pool, registry(&work)).config(short_leases()).build().await.unwrap();
+        let heir = other.start().await.unwrap();
+        dispatcher.shutdown().await.unwrap();
+        scene.seen_at_least(2).await;
+        heir.shutdown().await.unwrap();
+        assert_eq!(scene.steps("works", "a"), [1, 2]);
+        assert_eq!(work.begun.load(Ordering::Acquire), 2);
+    }
+}

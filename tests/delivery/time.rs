@@ -1,0 +1,99 @@
+//! Due times, by the database's clock, and how often a record is tried.
+
+use std::time::Duration;
+
+use outbox::{Config, Outbox, Registry};
+use outbox_tests::on_each_database;
+
+use crate::scene::{Scene, eventually, publish, quick, step};
+
+on_each_database! {
+    async fn a_delay_and_a_time_are_kept_by_the_database_s_clock(db) {
+        let scene = Scene::new();
+        let outbox = scene.outbox(&db.pool).build().await.unwrap();
+        let dispatcher = outbox.start().await.unwrap();
+        let later = database::texts(&db.pool, &database::text_in(1)).await[0].parse().unwrap();
+        let past = database::texts(&db.pool, &database::text_in(-3600)).await[0].parse().unwrap();
+        let never = database::texts(&db.pool, &database::text_in(3600)).await[0].parse().unwrap();
+        let mut tx = db.pool.begin().await.unwrap();
+        let delayed = step("delayed", 1);
+        let sent = outbox.schedule(&delayed).delay(Duration::from_secs(1)).send(&mut tx).await;
+        assert!(sent.is_ok());
+        for (key, at) in [("later", later), ("past", past), ("never", never)] {
+            let event = step(key, 1);
+            assert!(outbox.schedule(&event).at(at).send(&mut tx).await.is_ok());
+        }
+        tx.commit().await.unwrap();
+        outbox.wake();
+        // First what was seen, then what time it is: what is not due after that was not before.
+        let not_due = format!("select {} from outbox_record where due_at > {}", database::KEY, database::NOW);
+        loop {
+            let seen = scene.seen();
+            let not_due = database::texts(&db.pool, &not_due).await;
+            assert!(seen.iter().all(|seen| !not_due.contains(&seen.key)), "{seen:?} {not_due:?}");
+            if not_due == ["never"] {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        scene.seen_at_least(3).await;
+        dispatcher.shutdown().await.unwrap();
+        assert_eq!(scene.seen()[0].key, "past");
+        assert!(scene.steps("first", "never").is_empty());
+        assert!(scene.seen().iter().all(|seen| seen.attempt == 1));
+    }
+
+    async fn a_delayed_record_takes_its_place_behind_what_its_lane_waits_for(db) {
+        let scene = Scene::with(|event, _| match event.n {
+            1 => Err("never".into()),
+            _ => Ok(()),
+        });
+        let outbox = scene.outbox(&db.pool).retry_policy(quick(0)).build().await.unwrap();
+        let dispatcher = outbox.start().await.unwrap();
+        publish(&outbox, &db.pool, "a", [1]).await;
+        let mut tx = db.pool.begin().await.unwrap();
+        let event = step("a", 2);
+        let sent = outbox.schedule(&event).delay(Duration::from_millis(20)).send(&mut tx).await;
+        assert!(sent.is_ok());
+        tx.commit().await.unwrap();
+        let waiting = "select count(*) from outbox_delivery where status in ('failed', 'waiting')";
+        eventually("both in the lane", async || database::number(&db.pool, waiting).await == 2).await;
+        dispatcher.shutdown().await.unwrap();
+        assert!(scene.attempts("first", "a", 2).is_empty());
+    }
+
+    async fn the_record_s_own_number_of_retries_wins_over_the_policy(db) {
+        for (policy, own, attempts) in [(u32::MAX, 0, vec![1]), (0, 2, vec![1, 2, 3])] {
+            let scene = Scene::with(|_, _| Err("never".into()));
+            let outbox = scene.outbox(&db.pool).retry_policy(quick(policy)).build().await.unwrap();
+            let dispatcher = outbox.start().await.unwrap();
+            let mut tx = db.pool.begin().await.unwrap();
+            let event = step(own, own);
+            assert!(outbox.schedule(&event).max_retries(own).send(&mut tx).await.is_ok());
+            tx.commit().await.unwrap();
+            let failed = format!("select count(*) from outbox_delivery where status = 'failed' and {} = '{own}'", database::KEY);
+            eventually("a failure", async || database::number(&db.pool, &failed).await == 1).await;
+            dispatcher.shutdown().await.unwrap();
+            assert_eq!(scene.attempts("first", &own.to_string(), own), attempts);
+        }
+    }
+
+    async fn a_pinned_number_of_retries_holds_under_another_configuration(db) {
+        let json = r#"{ "retry": { "max-retries": 2, "pin-at-schedule": true } }"#;
+        let config: Config = serde_json::from_str(json).unwrap();
+        let publisher = Outbox::builder(db.pool.clone())
+            .registry(Registry::builder().allow_empty())
+            .config(config).build().await.unwrap();
+        publish(&publisher, &db.pool, "pinned", [1]).await;
+
+        let scene = Scene::with(|_, _| Err("never".into()));
+        let outbox = scene.outbox(&db.pool).retry_policy(quick(5)).build().await.unwrap();
+        publish(&outbox, &db.pool, "not pinned", [1]).await;
+        let dispatcher = outbox.start().await.unwrap();
+        let failed = "select count(*) from outbox_delivery where status = 'failed'";
+        eventually("two failures", async || database::number(&db.pool, failed).await == 2).await;
+        dispatcher.shutdown().await.unwrap();
+        assert_eq!(scene.attempts("first", "pinned", 1), [1, 2, 3]);
+        assert_eq!(scene.attempts("first", "not pinned", 1), [1, 2, 3, 4, 5, 6]);
+    }
+}
