@@ -4,7 +4,6 @@
 
 use std::net::SocketAddr;
 
-use anyhow::Context as _;
 use axum::{
     Json, Router,
     extract::{Path, State},
@@ -12,7 +11,7 @@ use axum::{
     routing::{get, post},
 };
 use outbox::{Outbox, OutboxEvent, Tx, outbox_handler};
-use outbox_examples::{http, say, sqlite, until};
+use outbox_examples::{http, say, sqlite, stop_signal, until};
 use sqlx::{Sqlite, SqlitePool};
 use tokio::{net::TcpListener, sync::oneshot};
 
@@ -92,7 +91,7 @@ async fn main() -> anyhow::Result<()> {
     });
     let server = tokio::spawn(server.into_future());
     match argument {
-        Some(_) => signal().await?,
+        Some(_) => stop_signal().await?,
         None => demonstrate(address, &outbox).await?,
     }
 
@@ -106,16 +105,6 @@ async fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn signal() -> anyhow::Result<()> {
-    use tokio::signal::unix;
-    let mut terminate = unix::signal(unix::SignalKind::terminate())?;
-    tokio::select! {
-        pressed = tokio::signal::ctrl_c() => pressed?,
-        _ = terminate.recv() => {}
-    }
-    Ok(())
-}
-
 async fn demonstrate(address: SocketAddr, outbox: &Outbox<Sqlite>) -> anyhow::Result<()> {
     let id = http(address, "POST", "/orders", r#"{"item": "a book"}"#).await?;
     say(format!("POST /orders: {id}"));
@@ -123,5 +112,6 @@ async fn demonstrate(address: SocketAddr, outbox: &Outbox<Sqlite>) -> anyhow::Re
     let path = format!("/orders/{id}");
     let status = http(address, "GET", &path, "").await?;
     say(format!("GET {path}: {status}"));
-    (status == "charged").then_some(()).context("not charged")
+    anyhow::ensure!(status == "charged");
+    Ok(())
 }

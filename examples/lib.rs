@@ -1,7 +1,7 @@
 //! What the examples share, so that each of them shows one idea. Run one with
 //! `cargo run --example quickstart`.
 
-use std::{net::SocketAddr, path::PathBuf, sync::LazyLock, time::Duration};
+use std::{path::PathBuf, sync::LazyLock, time::Duration};
 
 use anyhow::Context as _;
 use outbox::{Database, Outbox, operations::Counts};
@@ -10,11 +10,11 @@ use sqlx::{
     postgres::{PgConnectOptions, PgPoolOptions},
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous},
 };
-use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::TcpStream,
-    time::{Instant, sleep, timeout},
-};
+use tokio::time::{Instant, sleep, timeout};
+
+mod web;
+
+pub use web::{http, stop_signal};
 
 /// A SQLite database in a folder of its own, which is removed with this value.
 #[derive(Debug)]
@@ -101,23 +101,4 @@ pub async fn until<Db: Database>(
 pub fn say(what: impl std::fmt::Display) {
     static START: LazyLock<Instant> = LazyLock::new(Instant::now);
     println!("{:>4} ms  {what}", START.elapsed().as_millis());
-}
-
-/// The body of the answer to an HTTP request: as much of a client as an example needs.
-///
-/// # Errors
-/// When the server cannot be reached, or answers with anything but 200.
-pub async fn http(to: SocketAddr, method: &str, path: &str, json: &str) -> anyhow::Result<String> {
-    let mut stream = TcpStream::connect(to).await?;
-    let length = json.len();
-    let request = format!(
-        "{method} {path} HTTP/1.1\r\nhost: {to}\r\nconnection: close\r\n\
-         content-type: application/json\r\ncontent-length: {length}\r\n\r\n{json}"
-    );
-    stream.write_all(request.as_bytes()).await?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).await?;
-    let body = answer.split_once("\r\n\r\n").map(|(_, body)| body);
-    anyhow::ensure!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
-    Ok(body.unwrap_or_default().to_owned())
 }
