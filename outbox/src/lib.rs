@@ -8,13 +8,20 @@
 //! 1. **event**: what is published; [`OutboxEvent`], [`AnyEvent`].
 //! 2. **schedule**: from an event to a record in the caller's transaction; `Outbox`, `Schedule`.
 //! 3. **store**: the tables and every statement on them, per database.
-//! 4. **registry**: which handlers there are; [`Registry`], its [`Report`].
-//! 5. **dispatch**: one record through one handler, in memory.
-//! 6. **handler**: what it is given ([`FromContext`], [`State`]) and what it answers ([`HandlerError`]).
-//! 7. **retry**: what happens after a failure; [`RetryPolicy`], [`Retry`], [`decide`].
+//! 4. **lease**: which partitions of the keys this process owns.
+//! 5. **fetch**: from the tables into memory: what to read, and from where on.
+//! 6. **route**: which handlers a record goes to; **registry** says which there are: [`Registry`],
+//!    its [`Report`].
+//! 7. **lane**: what may run now, one record of a key and handler at a time.
+//! 8. **dispatcher**: the loop that does what these decide; `Dispatcher`.
+//! 9. **dispatch**: one record through one handler.
+//! 10. **handler**: what it is given ([`FromContext`], [`State`], `Tx`) and what it answers
+//!     ([`HandlerError`]).
+//! 11. **retry**: what happens after a failure; [`RetryPolicy`], [`Retry`], [`decide`].
+//! 12. **settle**: writes what became of records, many at a time.
+//! 13. **operations**: what a person on call looks at and changes; `Operations`.
 //!
-//! **config** is the same from a file and the environment; **operations** is what a person on call
-//! looks at and changes; **testing** drives all of it by hand.
+//! **config** is the same from a file and the environment; **testing** drives all of it by hand.
 
 mod attempt;
 mod clock;

@@ -162,7 +162,7 @@ impl<Db: Database, E: OutboxEvent> Schedule<'_, Db, E> {
     /// When the event is not valid or something is too long, before any SQL; or when the
     /// database fails.
     pub async fn send(self, connection: &mut Db::Connection) -> Result<Scheduled> {
-        let inner = &self.outbox.inner;
+        let (inner, due) = (&self.outbox.inner, self.due);
         let record = self.into_record()?;
         let written = Db::insert(connection, &inner.inserts, &record)
             .await
@@ -172,7 +172,10 @@ impl<Db: Database, E: OutboxEvent> Schedule<'_, Db, E> {
             .stamp(connection, std::slice::from_ref(&record))
             .await
             .doing("publishing an event")?;
-        inner.wake.soon();
+        match due {
+            Due::Now => inner.wake.soon(),
+            Due::In(_) | Due::At(_) => inner.wake.later(),
+        }
         Ok(match written {
             Some(record_id) => Scheduled::Published { record_id },
             None => Scheduled::Duplicate,

@@ -11,6 +11,8 @@ pub(crate) struct Wake {
     notify: Notify,
     /// Something was published in a transaction that has not committed yet, as far as we know.
     soon: AtomicBool,
+    /// The same, of something that is due at a later time.
+    later: AtomicBool,
     /// A handler was paused or resumed.
     paused: AtomicBool,
     now: AtomicBool,
@@ -21,6 +23,7 @@ pub(crate) struct Wake {
 pub(crate) struct Call {
     pub(crate) now: bool,
     pub(crate) soon: bool,
+    pub(crate) later: bool,
     pub(crate) paused: bool,
 }
 
@@ -33,6 +36,11 @@ impl Wake {
     /// There will be, when a transaction of this process commits.
     pub(crate) fn soon(&self) {
         self.call(&self.soon);
+    }
+
+    /// There will be, some time after a transaction of this process has committed.
+    pub(crate) fn later(&self) {
+        self.call(&self.later);
     }
 
     /// Other handlers are paused than before.
@@ -51,6 +59,7 @@ impl Wake {
         Call {
             now: self.now.swap(false, Ordering::AcqRel),
             soon: self.soon.swap(false, Ordering::AcqRel),
+            later: self.later.swap(false, Ordering::AcqRel),
             paused: self.paused.swap(false, Ordering::AcqRel),
         }
     }

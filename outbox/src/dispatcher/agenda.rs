@@ -23,6 +23,8 @@ pub(super) struct Agenda {
     late: Option<Instant>,
     sweep: Instant,
     probe: Option<(Instant, Duration)>,
+    /// Whether probing also looks for what is due, and so when the next of it is.
+    probes_due: bool,
     /// After an error: nothing before this.
     not_before: Instant,
 }
@@ -36,6 +38,7 @@ impl Agenda {
             late: None,
             sweep: now,
             probe: None,
+            probes_due: false,
             not_before: now,
         }
     }
@@ -43,6 +46,13 @@ impl Agenda {
     /// Something was published; its transaction will end soon.
     pub(super) fn published(&mut self, now: Instant) {
         self.probe = Some((now + FIRST_PROBE, FIRST_PROBE));
+    }
+
+    /// The same, of something that is due later: without a look after the commit, nobody here
+    /// would know when.
+    pub(super) fn scheduled(&mut self, now: Instant) {
+        self.published(now);
+        self.probes_due = true;
     }
 
     /// Everything is to be looked at now.
@@ -87,6 +97,10 @@ impl Agenda {
             Some((at, gap)) if now >= at => {
                 let gap = gap * 2;
                 self.probe = (gap < self.poll_interval).then(|| (now + gap, gap));
+                if self.probes_due {
+                    self.due = now;
+                    self.probes_due = self.probe.is_some();
+                }
                 true
             }
             _ => false,
@@ -188,6 +202,18 @@ mod tests {
         }
         assert_eq!(gaps[..5], [1, 2, 4, 8, 16]);
         assert_eq!(gaps.len(), 11);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_scheduled_here_is_looked_for_so_that_its_time_is_known() {
+        let now = Instant::now();
+        let mut agenda = idle(now);
+        agenda.published(now);
+        assert!(agenda.take_poll(now + MS) && !agenda.take_due(now + MS));
+        agenda.scheduled(now + MS);
+        assert!(agenda.take_poll(now + 2 * MS) && agenda.take_due(now + 2 * MS));
+        // Not committed yet: once more.
+        assert!(agenda.take_poll(now + 4 * MS) && agenda.take_due(now + 4 * MS));
     }
 
     #[tokio::test(start_paused = true)]

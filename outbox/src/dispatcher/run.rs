@@ -158,6 +158,9 @@ impl<Db: Database> Run<Db> {
         if call.soon {
             self.agenda.published(now);
         }
+        if call.later {
+            self.agenda.scheduled(now);
+        }
         if call.now {
             self.agenda.all(now);
         }
