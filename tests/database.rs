@@ -99,6 +99,7 @@ pub mod sqlite {
 
     /// The database's present, and the same in so many seconds as text.
     pub const NOW: &str = "cast(unixepoch('subsec') * 1000000 as integer)";
+    #[must_use]
     pub fn text_in(seconds: i32) -> String {
         format!("select strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '{seconds} seconds')")
     }
@@ -133,6 +134,7 @@ pub mod postgres {
     pub const SECONDS_OLD: &str = "extract(epoch from clock_timestamp() - created_at)::bigint";
 
     pub const NOW: &str = "clock_timestamp()";
+    #[must_use]
     pub fn text_in(seconds: i32) -> String {
         format!(
             "select to_char(clock_timestamp() at time zone 'utc' + interval '{seconds} seconds', \
@@ -175,6 +177,7 @@ pub mod mysql {
     pub const SECONDS_OLD: &str = "timestampdiff(second, created_at, utc_timestamp(6))";
 
     pub const NOW: &str = "utc_timestamp(6)";
+    #[must_use]
     pub fn text_in(seconds: i32) -> String {
         format!(
             "select date_format(utc_timestamp(6) + interval {seconds} second, '%Y-%m-%dT%H:%i:%s.%fZ')"

@@ -98,7 +98,7 @@ on_each_database! {
                     let mut written = next;
                     let mut tx = pool.begin().await.unwrap();
                     for _ in 0..=random.below(4) {
-                        let key = random.below(3) as usize;
+                        let key = usize::try_from(random.below(3)).unwrap();
                         let event = step(format!("{writer}/{key}"), written[key]);
                         outbox.publish(&mut tx, &event).await.unwrap();
                         written[key] += 1;

@@ -38,6 +38,9 @@ fn note(key: &str, text: impl Into<String>) -> Note {
     Note { key, text }
 }
 
+/// The header `ténant` of each attempt at a step.
+type Tenants = Arc<Mutex<Vec<(u32, Option<String>)>>>;
+
 /// Keys that are not the same, however some database might compare them.
 const KEYS: [&str; 14] = [
     "a",
@@ -125,7 +128,7 @@ on_each_database! {
     }
 
     async fn headers_arrive_and_a_repeated_dedup_key_is_delivered_once(db) {
-        let headers: Arc<Mutex<Vec<(u32, Option<String>)>>> = Arc::default();
+        let headers = Tenants::default();
         let to = Arc::clone(&headers);
         let scene = Scene::with(move |event, meta| {
             let tenant = meta.headers().get("ténant").cloned();
