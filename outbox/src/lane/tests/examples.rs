@@ -259,6 +259,23 @@ fn lanes_that_wait_for_a_place_can_leave_memory_and_are_asked_for_again() {
     assert_eq!(bench.lanes.in_flight(), 1);
 }
 
+/// Found by the laws: the read of the lane saw the delivery as not to run now, and closed the lane.
+#[test]
+fn a_due_delivery_that_is_read_twice_in_a_fetch_leaves_its_lane_open() {
+    let mut bench = Bench::new(true);
+    bench.lanes.runnable_lane(&lane(A), A);
+    bench.lanes.fetch_started(9);
+    let due = || row(1, 2, false, true, true);
+    assert!(bench.lanes.due_delivery(A, due()));
+    let rows = vec![due(), row(2, 1, true, true, false)];
+    bench.lanes.parked_lane(&lane(A), A, rows);
+    bench.lanes.fetch_ended();
+    assert_eq!(bench.runs(), [(1, A)]);
+    bench.ends(1, A, End::Completed);
+    bench.write();
+    assert_eq!(bench.lanes.fetch_started(9), [lane(A)]);
+}
+
 #[test]
 fn a_batch_of_before_a_lost_lease_says_nothing_about_what_was_read_after() {
     let mut bench = Bench::new(true);
@@ -269,4 +286,34 @@ fn a_batch_of_before_a_lost_lease_says_nothing_about_what_was_read_after() {
     assert!(bench.record(1, &[A]));
     bench.lanes.written(old);
     assert!(!bench.record(1, &[A]));
+}
+
+#[test]
+fn the_same_for_deliveries() {
+    let mut bench = Bench::new(true);
+    let due = || row(1, 2, false, true, false);
+    assert!(bench.lanes.due_delivery(A, due()));
+    bench.ends(1, A, End::Completed);
+    let old = bench.batch();
+    bench.lanes.lose(&[0], &[]);
+    assert!(bench.lanes.due_delivery(A, due()));
+    bench.lanes.written(old);
+    assert!(!bench.lanes.due_delivery(A, due()));
+}
+
+#[test]
+fn the_same_for_lanes() {
+    let mut bench = Bench::new(true);
+    bench.record(1, &[A]);
+    bench.ends(1, A, End::RetryIn(1));
+    let old = bench.batch();
+    bench.lanes.lose(&[0], &[]);
+    let blocked = Route {
+        handler: A,
+        blocked: true,
+    };
+    bench.lanes.record(fetched(2, KEY), &[blocked]);
+    bench.lanes.written(old);
+    bench.record(3, &[A]);
+    assert!(bench.runs().is_empty(), "what is before it is not written");
 }

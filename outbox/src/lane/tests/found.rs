@@ -66,24 +66,6 @@ fn a_paused_handler_gets_nothing_more() {
     assert!(finish(&mut world));
 }
 
-/// The read of the lane saw the same delivery as not to run now, and closed the lane.
-#[test]
-fn a_due_delivery_that_is_read_twice_in_a_fetch_leaves_its_lane_open() {
-    let mut world = world(false);
-    publish(&mut world, &[(0, "one"), (0, "one")]);
-    read(&mut world);
-    world.wish_sweep();
-    world.round(true, true);
-    while world.read() {}
-    world.finish(0, End::Failed);
-    world.take_batch();
-    world.arrive(true);
-    world.commit();
-    world.replay(0);
-    world.acknowledge();
-    assert!(finish(&mut world));
-}
-
 /// A place was taken when an invocation was to be started, and not given back if it never was.
 #[test]
 fn what_is_lost_before_it_starts_gives_its_place_back() {
