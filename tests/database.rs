@@ -20,6 +20,7 @@ pub struct Fresh<Db: Database> {
 
 impl<Db: Database> Fresh<Db> {
     /// For another process.
+    #[must_use]
     pub fn url(&self) -> String {
         use sqlx::ConnectOptions as _;
         self.pool.connect_options().to_url_lossy().to_string()

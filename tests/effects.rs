@@ -20,7 +20,6 @@ pub const TABLE: &str = "create table effect (n bigint not null)";
 impl Effect {
     /// The statement that leaves one row behind. The number is in it, because each database marks
     /// parameters differently.
-    #[must_use]
     pub fn write_sql<Db>(&self) -> sqlx::query::Query<'static, Db, Db::Arguments>
     where
         Db: sqlx::Database,

@@ -1,8 +1,6 @@
 //! A process that is killed in the middle: it writes with its record's transaction, says so, and
 //! never comes back. `victim URL`
 
-#![expect(clippy::print_stdout, reason = "says when it may be killed")]
-
 use std::{future::pending, time::Duration};
 
 use outbox::{Config, Database, Outbox, Registry, Tx, outbox_handler};

@@ -20,6 +20,10 @@ pub(crate) struct Step {
     pub(crate) n: u32,
 }
 
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "numbers and texts, without `&` at each of many calls"
+)]
 pub(crate) fn step(key: impl ToString, n: u32) -> Step {
     Step {
         key: key.to_string(),

@@ -2,7 +2,6 @@
 //! PostgreSQL and MySQL/MariaDB. Rows come into their states by SQL: nothing is dispatched here.
 
 #![expect(
-    clippy::expect_used,
     clippy::panic,
     clippy::unwrap_used,
     reason = "every function here is part of a test"

@@ -127,7 +127,7 @@ impl Late {
     ///
     /// That holds for writers too that were still there at the look: they may have ended before
     /// the reading, and another record of their key may have been written since.
-    pub(crate) fn from_there(&self, pages: &[Page]) -> Vec<Page> {
+    pub(crate) fn lowered(&self, pages: &[Page]) -> Vec<Page> {
         let open = self.generations.iter().map(|generation| generation.above);
         let open = open.min().unwrap_or(i64::MAX);
         let lower = |page: &Page| {
@@ -267,7 +267,7 @@ mod tests {
     }
 
     /// What can happen, in any order. A writer is also a key: what it writes is in order.
-    #[derive(Debug, Clone)]
+    #[derive(Debug, Clone, Copy)]
     enum Step {
         Begin(u8),
         Draw(u8),
@@ -328,7 +328,7 @@ mod tests {
                 return;
             };
             let mut rows: Vec<(u16, i64, u8)> = Vec::new();
-            for page in self.late.from_there(&plan.pages) {
+            for page in self.late.lowered(&plan.pages) {
                 let of_page = self.visible.iter().filter(|(id, key)| {
                     u16::from(*key % 2) == page.part
                         && *id > page.after

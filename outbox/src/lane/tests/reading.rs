@@ -76,7 +76,7 @@ impl World {
                     if round.sweep.is_some() {
                         self.late.read_again(parts, 0);
                     }
-                    let pages = self.late.from_there(&plan.pages);
+                    let pages = self.late.lowered(&plan.pages);
                     let known = match pages == plan.pages {
                         true => &[],
                         false => &*round.known,
