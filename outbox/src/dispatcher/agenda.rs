@@ -10,7 +10,7 @@ const FIRST_PROBE: Duration = Duration::from_millis(1);
 /// How often to look for late committers.
 const LATE_EVERY: Duration = Duration::from_millis(400);
 /// How often to read everything again.
-const SWEEP_EVERY: Duration = Duration::from_secs(60);
+const SWEEP_EVERY: Duration = Duration::from_secs(30);
 /// Overdue, and already in memory or without room: not again before this.
 const DUE_AGAIN: Duration = Duration::from_millis(50);
 

@@ -1,12 +1,18 @@
 //! The running outbox: reads, dispatches and writes until it is shut down.
 //!
-//! [`engine`] decides what is to be done, [`agenda`] when, [`run`] does it. [`transactional`] runs
-//! handlers that complete their record in their own transaction.
+//! [`engine`] decides what is to be done, [`agenda`] when; [`run`] is the loop that does it, with
+//! [`read`], [`work`], [`write`], [`prune`] and [`stop`]. [`transactional`] runs handlers that
+//! complete their record in their own transaction.
 
 mod agenda;
 pub(crate) mod engine;
+mod prune;
+mod read;
 mod run;
+mod stop;
 pub(crate) mod transactional;
+mod work;
+mod write;
 
 use std::{fmt, sync::Arc, time::Duration};
 

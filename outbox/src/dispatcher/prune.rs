@@ -1,0 +1,46 @@
+//! Removing finished records, beside everything else.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::run::Run;
+use crate::{Database, Retention};
+
+/// How often finished records are looked for that are older than they are to be kept.
+pub(super) const PRUNE_EVERY: Duration = Duration::from_secs(60);
+
+impl<Db: Database> Run<Db> {
+    /// Removes finished records that are older than they are to be kept, beside everything else.
+    pub(super) fn start_pruning(&mut self, now: Instant) {
+        if now.duration_since(self.pruned_at) < PRUNE_EVERY {
+            return;
+        }
+        self.pruned_at = now;
+        let busy = self.pruning.as_ref();
+        let Retention::For(time) = self.outbox.inner.config.processing.retention else {
+            return;
+        };
+        if busy.is_some_and(|pruning| !pruning.is_finished()) {
+            return;
+        }
+        let outbox = self.outbox.clone();
+        self.pruning = Some(tokio::spawn(async move {
+            match outbox.operations().prune(time).await {
+                Ok(0) => {}
+                Ok(records) => tracing::debug!(records, "removed finished records"),
+                Err(error) => {
+                    let error = anyhow::Error::from(error);
+                    tracing::warn!("finished records were not removed: {error:#}");
+                }
+            }
+        }));
+    }
+
+    /// In the middle of a batch nothing of it is removed.
+    pub(super) fn stop_pruning(&mut self) {
+        if let Some(pruning) = self.pruning.take() {
+            pruning.abort();
+        }
+    }
+}

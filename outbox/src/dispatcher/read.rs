@@ -1,0 +1,176 @@
+//! Reading: claims and fetches, one at a time, in a task that gives its connection back with its
+//! answer.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::{
+    engine::{News, Want},
+    run::Run,
+};
+use crate::{
+    Database,
+    fetch::{Arrived, Claim, Fetcher, Round},
+    store::Lease,
+};
+
+/// What the reading task gives back.
+pub(super) struct Read<Db: Database> {
+    pub(super) fetcher: Fetcher<Db>,
+    pub(super) answer: Answer,
+}
+
+pub(super) enum Answer {
+    Round(Box<Round>, Result<Arrived, sqlx::Error>),
+    Claim(Instant, Result<(Vec<Lease>, Vec<String>), sqlx::Error>),
+}
+
+/// How long what could be read waits for room before something slow is put aside.
+pub(super) const PATIENCE: Duration = Duration::from_millis(250);
+/// How often to ask which handlers are paused, and to renew at the latest.
+const PAUSED_EVERY: Duration = Duration::from_secs(5);
+
+impl<Db: Database> Run<Db> {
+    pub(super) fn start_reading(&mut self, now: Instant) {
+        if !self.agenda.may_start(now) || self.fetcher.is_none() {
+            return;
+        }
+        if now >= self.claim_at() {
+            let claim = self.claim();
+            self.paused_at = now;
+            self.reading = self.fetcher.take().map(|mut fetcher| {
+                tokio::spawn(async move {
+                    let answer = self::claim(&mut fetcher, &claim).await;
+                    let answer = Answer::Claim(now, answer);
+                    Read { fetcher, answer }
+                })
+            });
+            return;
+        }
+        self.make_room(now);
+        let want = Want {
+            // Late ones may be anywhere.
+            poll: self.agenda.take_poll(now) | self.agenda.take_late(now),
+            due: self.agenda.take_due(now),
+            sweep: self.agenda.take_sweep(now),
+            offset: self.outbox.inner.offset(),
+        };
+        if want.due && self.engine.has_no_room() {
+            // Otherwise retries of all handlers would wait for the next poll.
+            self.agenda.due_again(now);
+        }
+        let Some(round) = self.engine.round(want) else {
+            return;
+        };
+        self.reading = self.fetcher.take().map(|mut fetcher| {
+            tokio::spawn(async move {
+                let arrived = fetcher.fetch(&round).await;
+                let answer = Answer::Round(Box::new(round), arrived);
+                Read { fetcher, answer }
+            })
+        });
+    }
+
+    /// One slow handler must not take the room of all others.
+    pub(super) fn make_room(&mut self, now: Instant) {
+        if !self.engine.is_full() {
+            self.full_since = None;
+            return;
+        }
+        let since = *self.full_since.get_or_insert(now);
+        if now.duration_since(since) >= PATIENCE {
+            self.engine.spill();
+            self.full_since = Some(now);
+        }
+    }
+
+    pub(super) fn read(&mut self, read: Option<Read<Db>>) {
+        self.reading = None;
+        let now = Instant::now();
+        let Some(Read { fetcher, answer }) = read else {
+            self.begin_anew();
+            return;
+        };
+        self.fetcher = Some(fetcher);
+        let failed = match answer {
+            Answer::Claim(asked_at, Ok((leases, paused))) => {
+                self.outage.over();
+                self.claimed(asked_at, &leases, &paused);
+                return;
+            }
+            Answer::Round(round, Ok(arrived)) => {
+                self.outage.over();
+                self.arrived(now, &round, arrived);
+                return;
+            }
+            Answer::Claim(_, Err(error)) => ("renewing its leases", error),
+            Answer::Round(round, Err(error)) => {
+                self.engine.failed(*round);
+                // What this fetch was to find is still to be found.
+                self.agenda.sweep(now);
+                ("reading records", error)
+            }
+        };
+        let wait = self.outage.failed(failed.0, &failed.1);
+        self.paused_at = long_ago(now);
+        self.agenda.wait_until(now + wait);
+    }
+
+    pub(super) fn arrived(&mut self, now: Instant, round: &Round, arrived: Arrived) {
+        let (next_due, late_possible) = (arrived.next_due, arrived.late_possible);
+        let looked_for_due = round.due.is_some();
+        let News { new, due, .. } = self.engine.arrived(round, arrived);
+        if looked_for_due {
+            self.agenda.next_due(now, next_due, due > 0);
+        }
+        if new > 0 || late_possible {
+            self.agenda.may_be_late(now);
+        }
+    }
+
+    pub(super) fn claimed(&mut self, asked_at: Instant, leases: &[Lease], paused: &[String]) {
+        let changes = self.engine.claimed(leases, asked_at);
+        if !changes.lost.is_empty() {
+            tracing::warn!(partitions = ?changes.lost, "lost leases; what ran for them is stopped");
+            let stopped = self.stop_running(|part| changes.lost.contains(&part));
+            self.engine.lanes.lose(&changes.lost, &stopped);
+        }
+        if !changes.gained.is_empty() {
+            tracing::info!(partitions = changes.gained.len(), "owns partitions");
+            self.agenda.sweep(Instant::now());
+        }
+        if self.engine.pause(paused) {
+            self.agenda.sweep(Instant::now());
+        }
+    }
+
+    pub(super) fn claim_at(&self) -> Instant {
+        let renew = self.engine.leases.renew_at();
+        renew.min(self.paused_at + PAUSED_EVERY)
+    }
+
+    pub(super) fn claim(&self) -> Claim {
+        self.engine.claim(self.lease_micros())
+    }
+
+    pub(super) fn lease_micros(&self) -> i64 {
+        let lease = self.outbox.inner.config.lease();
+        let micros = i64::try_from(lease.as_micros()).unwrap_or(i64::MAX / 4);
+        micros.min(i64::MAX / 4)
+    }
+}
+
+/// Whatever was done then is to be done now.
+pub(super) fn long_ago(now: Instant) -> Instant {
+    now.checked_sub(PAUSED_EVERY).unwrap_or(now)
+}
+
+pub(super) async fn claim<Db: Database>(
+    fetcher: &mut Fetcher<Db>,
+    claim: &Claim,
+) -> Result<(Vec<Lease>, Vec<String>), sqlx::Error> {
+    let leases = fetcher.claim(claim).await?;
+    let paused = fetcher.paused().await?;
+    Ok((leases, paused))
+}

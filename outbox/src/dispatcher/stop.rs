@@ -1,0 +1,132 @@
+//! The end: what runs is finished, what became of it written, what is owned given up.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep_until, timeout_at};
+
+use super::{
+    read::{Answer, Read},
+    run::{Run, joined},
+};
+use crate::{Database, store::Fence};
+
+/// Leases that could not be renewed while stopping: not again before this.
+const RENEW_AGAIN: Duration = Duration::from_millis(100);
+
+impl<Db: Database> Run<Db> {
+    /// Lets what runs finish until then, writes what became of it, and gives the leases up.
+    pub(super) async fn stop(mut self, until: Instant) {
+        self.stop_pruning();
+        let mut answers = Vec::new();
+        while !self.running.is_empty() {
+            // Nobody else may run what still runs here, however long that takes.
+            let renew_at = self
+                .engine
+                .leases
+                .renew_at()
+                .max(self.renewed_at + RENEW_AGAIN);
+            tokio::select! {
+                count = self.answers.recv_many(&mut answers, 1024) => {
+                    if count > 0 {
+                        self.handlers_finished(&mut answers);
+                    }
+                }
+                read = joined(&mut self.reading) => self.read_too_late(read),
+                () = sleep_until(renew_at), if self.fetcher.is_some() => {
+                    if timeout_at(until, self.renew()).await.is_err() {
+                        break;
+                    }
+                }
+                () = sleep_until(until) => break,
+            }
+        }
+        let stopped = self.stop_running(|_| true);
+        if !stopped.is_empty() {
+            tracing::warn!(
+                invocations = stopped.len(),
+                "stopped before they had finished; their records are delivered again"
+            );
+        }
+        // A batch that is being written is waited for, and then what has come up since.
+        let flushed = timeout_at(until.max(Instant::now() + Duration::from_secs(1)), async {
+            loop {
+                if let Some(writing) = self.writing.take() {
+                    let written = writing.await.ok();
+                    self.wrote(written);
+                }
+                self.start_writing();
+                if self.writing.is_none() {
+                    break;
+                }
+            }
+        });
+        if flushed.await.is_err() {
+            tracing::warn!(
+                "stopped before everything was written; some records are delivered again"
+            );
+        }
+        self.release().await;
+    }
+
+    /// What was read while we stop is left to whoever comes next. Leases that were taken are to
+    /// be given up too.
+    pub(super) fn read_too_late(&mut self, read: Option<Read<Db>>) {
+        self.reading = None;
+        let Some(Read { fetcher, answer }) = read else {
+            self.fetcher = Some(self.outbox.inner.fetcher());
+            return;
+        };
+        self.fetcher = Some(fetcher);
+        match answer {
+            Answer::Claim(asked_at, Ok((leases, paused))) => {
+                self.claimed(asked_at, &leases, &paused);
+            }
+            Answer::Claim(_, Err(_)) => {}
+            Answer::Round(round, _) => self.engine.failed(*round),
+        }
+    }
+
+    pub(super) async fn renew(&mut self) {
+        let (fence, micros) = (self.engine.leases.fence(), self.lease_micros());
+        self.renewed_at = Instant::now();
+        let Some(fetcher) = &mut self.fetcher else {
+            return;
+        };
+        match fetcher.renew(&fence, micros).await {
+            Ok(()) => self.engine.leases.renewed(self.renewed_at),
+            Err(error) => {
+                self.outage.failed("renewing its leases", &error);
+            }
+        }
+    }
+
+    pub(super) async fn release(&mut self) {
+        if let Some(reading) = self.reading.take() {
+            let read = reading.await.ok();
+            self.read_too_late(read);
+        }
+        let fence: Fence = self.engine.leases.fence();
+        let fetcher = self.fetcher.take();
+        let mut fetcher = fetcher.unwrap_or_else(|| self.outbox.inner.fetcher());
+        let limit = Duration::from_secs(2);
+        match tokio::time::timeout(limit, fetcher.release(&fence)).await {
+            Ok(Ok(())) => tracing::info!("stopped, and gave its partitions up"),
+            Ok(Err(error)) => tracing::warn!(%error, "stopped; its leases run out by themselves"),
+            Err(_) => tracing::warn!("stopped; its leases run out by themselves"),
+        }
+    }
+
+    pub(super) fn abort(mut self) {
+        self.stop_pruning();
+        self.stop_running(|_| true);
+        if let Some(reading) = self.reading.take() {
+            reading.abort();
+        }
+        if let Some(writing) = self.writing.take() {
+            writing.abort();
+        }
+        tracing::warn!(
+            "the dispatcher was dropped without `shutdown`; its leases run out by themselves"
+        );
+    }
+}

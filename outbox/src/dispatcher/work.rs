@@ -1,0 +1,90 @@
+//! Invocations: started in tasks of their own, and what they answered.
+
+use std::sync::Arc;
+
+use tokio::{task::AbortHandle, time::Instant};
+
+use super::{run::Run, transactional::AttemptOf};
+use crate::{
+    Database, Decision,
+    lane::{HandlerIx, Work},
+};
+
+pub(super) struct Started {
+    pub(super) part: u16,
+    pub(super) task: AbortHandle,
+}
+
+impl<Db: Database> Run<Db> {
+    /// Starts what the lanes say, unless another process may own it by now.
+    pub(super) fn start_work(&mut self, now: Instant) {
+        if !self.engine.leases.are_valid(now) {
+            return;
+        }
+        let works = self.engine.lanes.take_work();
+        if works.is_empty() {
+            return;
+        }
+        let fence = Arc::new(self.engine.leases.fence());
+        for work in works {
+            let inner = Arc::clone(&self.outbox.inner);
+            let finished = self.finished.clone();
+            let (id, part) = ((work.record.id, work.handler), work.part);
+            let fence = Arc::clone(&fence);
+            let task = tokio::spawn(async move {
+                let Some(handler) = inner.registry.entries().get(usize::from(work.handler)) else {
+                    return;
+                };
+                let attempt = AttemptOf {
+                    inner: &inner,
+                    handler,
+                    fence: &fence,
+                    work: &work,
+                };
+                let decision = attempt.dispatch().await;
+                // The loop has ended if nobody takes it; the record is delivered again.
+                let _ = finished.send((work, decision));
+            });
+            let task = task.abort_handle();
+            self.running.insert(id, Started { part, task });
+        }
+    }
+
+    pub(super) fn handlers_finished(&mut self, answers: &mut Vec<(Work, Decision)>) {
+        for (work, decision) in answers.drain(..) {
+            if self
+                .running
+                .remove(&(work.record.id, work.handler))
+                .is_none()
+            {
+                continue;
+            }
+            if let Decision::Failed { because, .. } = &decision {
+                let handler = self.outbox.inner.registry.entries();
+                let handler = handler.get(usize::from(work.handler));
+                tracing::warn!(
+                    handler = handler.map(|entry| entry.id()),
+                    record = work.record.id,
+                    attempt = work.attempt.number,
+                    %because,
+                    "a record failed for good; it stays until it is replayed or discarded"
+                );
+            }
+            self.engine.lanes.finished(&work, decision);
+        }
+    }
+
+    /// Stops invocations. Those whose answer is under way are stopped too: it will be ignored.
+    pub(super) fn stop_running(&mut self, of: impl Fn(u16) -> bool) -> Vec<HandlerIx> {
+        let mut stopped = Vec::new();
+        self.running.retain(|(_, handler), started| {
+            let stop = of(started.part);
+            if stop {
+                started.task.abort();
+                stopped.push(*handler);
+            }
+            !stop
+        });
+        stopped
+    }
+}

@@ -1,0 +1,47 @@
+//! Writing: one batch at a time, in a task that gives its connection back when it is written.
+
+use tokio::time::Instant;
+
+use super::run::Run;
+use crate::{Database, lane::Unwritten, settle::Settler};
+
+/// What the writing task gives back.
+pub(super) struct Written<Db: Database> {
+    pub(super) settler: Settler<Db>,
+    pub(super) unwritten: Unwritten,
+}
+
+impl<Db: Database> Run<Db> {
+    pub(super) fn start_writing(&mut self) {
+        if self.settler.is_none() || !self.engine.lanes.has_unwritten() {
+            return;
+        }
+        let (Some(mut settler), Some(mut unwritten)) =
+            (self.settler.take(), self.engine.lanes.take_unwritten())
+        else {
+            return;
+        };
+        unwritten.batch.shift(self.outbox.inner.offset());
+        self.engine.will_block(unwritten.batch.parts());
+        let fence = self.engine.leases.fence();
+        self.writing = Some(tokio::spawn(async move {
+            settler.write(&fence, &unwritten.batch).await;
+            Written { settler, unwritten }
+        }));
+    }
+
+    pub(super) fn wrote(&mut self, written: Option<Written<Db>>) {
+        self.writing = None;
+        match written {
+            Some(Written { settler, unwritten }) => {
+                self.settler = Some(settler);
+                // Not before it is written: a fetch in between would find nothing.
+                if let Some(delay) = unwritten.batch.first_due() {
+                    self.agenda.due_in(Instant::now(), delay);
+                }
+                self.engine.lanes.written(unwritten);
+            }
+            None => self.begin_anew(),
+        }
+    }
+}
