@@ -133,6 +133,7 @@ impl<Db: Database> Outbox<Db> {
             limits: Limits::default(),
             #[cfg(feature = "testing")]
             hand_clock: None,
+            clock: Arc::new(SystemClock),
         }
     }
 
@@ -205,6 +206,7 @@ pub struct OutboxBuilder<Db: Database> {
     schema: Option<String>,
     prefix: String,
     limits: Limits,
+    clock: Arc<dyn Clock>,
     #[cfg(feature = "testing")]
     hand_clock: Option<crate::ManualClock>,
 }
@@ -213,24 +215,28 @@ impl<Db: Database> OutboxBuilder<Db> {
     /// Time is what this clock shows.
     #[cfg(feature = "testing")]
     pub(crate) fn hand_clock(mut self, clock: crate::ManualClock) -> Self {
+        self.clock = Arc::new(clock.clone());
         self.hand_clock = Some(clock);
         self
     }
 
     /// The database, for handlers that need it: `.state(pool)`.
     #[must_use]
-    pub fn pool(&self) -> &Pool<Db> {
+    pub fn get_pool(&self) -> &Pool<Db> {
         &self.pool
     }
 
     /// What tells the outbox the time; in a test, the test's clock.
     #[must_use]
-    pub fn clock(&self) -> Arc<dyn Clock> {
-        #[cfg(feature = "testing")]
-        if let Some(clock) = &self.hand_clock {
-            return Arc::new(clock.clone());
-        }
-        Arc::new(SystemClock)
+    pub fn get_clock(&self) -> Arc<dyn Clock> {
+        Arc::clone(&self.clock)
+    }
+
+    /// What tells the time from the first failure to the last, for `max_elapsed`; by default the
+    /// machine's clock. Due times are the database's, whatever this shows.
+    pub fn clock(mut self, clock: impl Clock + 'static) -> Self {
+        self.clock = Arc::new(clock);
+        self
     }
 
     /// These handlers instead of the linked ones, with their state and policies.
@@ -313,11 +319,10 @@ impl<Db: Database> OutboxBuilder<Db> {
     /// When a name, the configuration or a handler is wrong, or the database fails.
     pub async fn build(self) -> Result<Outbox<Db>> {
         self.config.check()?;
-        let clock = self.clock();
         let names = Names::new(self.schema, self.prefix)?;
         let outbox = Outbox {
             inner: Arc::new(Inner {
-                clock,
+                clock: self.clock,
                 #[cfg(feature = "testing")]
                 hand_clock: self.hand_clock,
                 inserts: Db::inserts(&names),

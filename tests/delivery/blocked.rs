@@ -5,6 +5,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
+use outbox::operations::{Change, DeliveryStatus, Status};
 use outbox::{HandlerError, Metadata, Registry, State, outbox_handler};
 use outbox_tests::on_each_database;
 
@@ -63,6 +64,41 @@ on_each_database! {
         assert_eq!(scene.attempts("first", "a", 0), [1, 2]);
         let split = "select count(*) from outbox_record where status <> 'completed'";
         assert_eq!(database::number(&db.pool, split).await, 0);
+    }
+
+    async fn what_failed_is_replayed_or_discarded_and_its_lane_goes_on(db) {
+        let mended = Arc::new(AtomicBool::new(false));
+        let is_mended = Arc::clone(&mended);
+        let scene = Scene::with(move |event, _| match event.n {
+            0 | 3 => broken(&is_mended),
+            _ => Ok(()),
+        });
+        let outbox = scene.outbox(&db.pool).retry_policy(quick(0)).build().await.unwrap();
+        let dispatcher = outbox.start().await.unwrap();
+        publish(&outbox, &db.pool, "a", 0..6).await;
+        eventually("a failure", async || database::number(&db.pool, FAILED).await == 1).await;
+        let operations = outbox.operations();
+        let lanes = operations.blocked_lanes(10).await.unwrap();
+        let [lane] = &*lanes else { panic!("{lanes:?}") };
+        assert_eq!((&*lane.key, &*lane.handler, lane.waiting), ("a", "first", 5));
+        let failed = lane.record_id;
+        // Given up: what waits behind it goes on, up to the next failure.
+        assert_eq!(operations.discard(failed, "first").await.unwrap(), Change::Applied);
+        eventually("the next failure", async || database::number(&db.pool, FAILED).await == 1).await;
+        assert_eq!(scene.steps("first", "a"), [1, 2]);
+        let now = Change::Conflict(Status::Delivery(DeliveryStatus::Discarded));
+        assert_eq!(operations.discard(failed, "first").await.unwrap(), now);
+        assert_eq!(operations.replay(failed, "first").await.unwrap(), now);
+        assert_eq!(operations.replay(i64::MAX, "first").await.unwrap(), Change::NotFound);
+
+        mended.store(true, Ordering::Release);
+        let failed = operations.blocked_lanes(10).await.unwrap()[0].record_id;
+        assert_eq!(operations.replay(failed, "first").await.unwrap(), Change::Applied);
+        scene.seen_at_least(5).await;
+        dispatcher.shutdown().await.unwrap();
+        assert_eq!(scene.steps("first", "a"), [1, 2, 3, 4, 5]);
+        let done = Change::Conflict(Status::Delivery(DeliveryStatus::Completed));
+        assert_eq!(operations.replay(failed, "first").await.unwrap(), done);
     }
 
     async fn a_handler_that_skips_goes_on_behind_what_failed_for_good(db) {

@@ -21,7 +21,7 @@ use crate::scene::{eventually, quick};
 /// How many of each kind of poison.
 const POISON: u32 = 10_000;
 /// How many healthy records per round.
-const HEALTHY: u32 = 5_000;
+const HEALTHY: u32 = 20_000;
 
 #[derive(Clone, Default)]
 struct Counts {
@@ -66,9 +66,10 @@ async fn healthy(_: Healthy, State(counts): State<Counts>) {
     counts.healthy.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Tried again every ten seconds, for ever: a thousand attempts per second beside the healthy ones.
+/// Tried again every minute, for ever, as by the default policy's longest delay: that many lanes
+/// fail well over a hundred times per second beside the healthy ones.
 #[outbox_handler(id = "failing")]
-#[retryable(fixed("10s"), max_retries = 4_294_967_295)]
+#[retryable(fixed("60s"), max_retries = 4_294_967_295)]
 async fn failing(_: Failing, State(counts): State<Counts>) -> Result<(), HandlerError> {
     counts.poison.fetch_add(1, Ordering::Relaxed);
     Err("always".into())
@@ -110,20 +111,17 @@ macro_rules! publish {
     };
 }
 
-/// How long the healthy ones take.
+/// How long the healthy ones take, from the first that is published.
 macro_rules! time_of_healthy {
     ($outbox:expr, $pool:expr, $counts:expr) => {{
         let before = $counts.healthy.load(Ordering::Relaxed);
-        publish!($outbox, $pool, 0..HEALTHY, |n| Healthy { key: n % 500 });
         let start = Instant::now();
-        let dispatcher = $outbox.start().await.unwrap();
+        publish!($outbox, $pool, 0..HEALTHY, |n| Healthy { key: n % 500 });
         eventually("the healthy ones", async || {
             $counts.healthy.load(Ordering::Relaxed) >= before + HEALTHY
         })
         .await;
-        let time = start.elapsed();
-        dispatcher.shutdown().await.unwrap();
-        time
+        start.elapsed()
     }};
 }
 
@@ -142,16 +140,19 @@ on_each_database! {
             let counts = poisoned.operations().counts().await.unwrap();
             counts.failed == u64::from(2 * POISON) && counts.retrying == u64::from(POISON)
         }).await;
-        dispatcher.shutdown().await.unwrap();
+        let of_clean = healthy.start().await.unwrap();
 
         // Alternating, the best of each: other programs run on this machine too.
         let mut times = (Duration::MAX, Duration::MAX);
-        for _ in 0..3 {
+        for _ in 0..4 {
             times.0 = times.0.min(time_of_healthy!(healthy, clean.pool, counts));
             times.1 = times.1.min(time_of_healthy!(poisoned, db.pool, counts));
         }
         let ratio = times.1.as_secs_f64() / times.0.as_secs_f64();
         println!("{HEALTHY} healthy records: {:?} alone, {:?} beside the poison: {ratio:.2}", times.0, times.1);
-        assert!(ratio < 1.6, "{ratio:.2}");
+        dispatcher.shutdown().await.unwrap();
+        of_clean.shutdown().await.unwrap();
+        // The goal is 1.1; a shared machine is noisier than that.
+        assert!(ratio < 1.5, "{ratio:.2}");
     }
 }

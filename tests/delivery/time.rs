@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use outbox::{Config, Outbox, Registry};
+use jiff::{SignedDuration, Timestamp};
+use outbox::{Clock as _, Config, ManualClock, Outbox, Registry, SystemClock};
 use outbox_tests::on_each_database;
 
 use crate::scene::{Scene, eventually, publish, quick, step};
@@ -41,6 +42,37 @@ on_each_database! {
         assert_eq!(scene.seen()[0].key, "past");
         assert!(scene.steps("first", "never").is_empty());
         assert!(scene.seen().iter().all(|seen| seen.attempt == 1));
+    }
+
+    async fn an_application_clock_that_is_wrong_by_an_hour_makes_no_difference(db) {
+        let hour = SignedDuration::from_hours(1);
+        for wrong in [hour, -hour] {
+            let clock = ManualClock::at(SystemClock.now() + wrong);
+            let scene = Scene::with(|_, meta| match meta.attempt() {
+                1 => Err("once".into()),
+                _ => Ok(()),
+            });
+            let outbox = scene.outbox(&db.pool).clock(clock).build().await.unwrap();
+            let dispatcher = outbox.start().await.unwrap();
+            let now: Timestamp = database::texts(&db.pool, &database::text_in(0)).await[0].parse().unwrap();
+            let mut tx = db.pool.begin().await.unwrap();
+            let (soon, at, never) = (step("soon", 1), step("at", 1), step("never", 1));
+            let millis = Duration::from_millis(20);
+            assert!(outbox.schedule(&soon).delay(millis).send(&mut tx).await.is_ok());
+            assert!(outbox.schedule(&at).at(now).send(&mut tx).await.is_ok());
+            let later = now + SignedDuration::from_mins(30);
+            assert!(outbox.schedule(&never).at(later).send(&mut tx).await.is_ok());
+            tx.commit().await.unwrap();
+            scene.seen_at_least(2).await;
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            dispatcher.shutdown().await.unwrap();
+            // Each was tried twice: the delay of a retry is the database's too.
+            assert_eq!(scene.attempts("first", "soon", 1), [1, 2]);
+            assert_eq!(scene.attempts("first", "at", 1), [1, 2]);
+            assert!(scene.attempts("first", "never", 1).is_empty());
+            let created = format!("select {} from outbox_record", database::SECONDS_OLD);
+            assert!(database::number(&db.pool, &created).await < 60);
+        }
     }
 
     async fn a_delayed_record_takes_its_place_behind_what_its_lane_waits_for(db) {
