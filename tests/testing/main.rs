@@ -12,3 +12,4 @@ mod publishing;
 mod restoring;
 mod shop;
 mod time;
+mod transactional;
