@@ -45,6 +45,17 @@ pub enum Error {
     /// The configuration cannot be used.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// A dispatcher without handlers would own records and handle none.
+    #[error(
+        "there is no handler to dispatch to: register one, or do not start a dispatcher in a process that only publishes"
+    )]
+    NothingToDispatch,
+    /// A dispatcher of this outbox runs in this process already.
+    #[error("a dispatcher of this outbox runs already: keep it, or shut it down first")]
+    AlreadyRunning,
+    /// The dispatcher panicked; nothing is lost, what it had is delivered after the next start.
+    #[error("the dispatcher panicked: please report it with what its thread printed")]
+    DispatcherPanicked,
     /// A table prefix or schema that is no plain identifier.
     #[error(
         "`{name}` cannot be {what}: use 1 to 30 of the characters a-z, A-Z, 0-9 and _, not starting with a digit"

@@ -1,5 +1,7 @@
 //! [`Failure`]: a failed attempt as it is stored.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use crate::{FailureKind, HandlerError};
 
 /// A failed attempt as it is stored: never in a log, since error texts may quote what was sent.
@@ -13,13 +15,16 @@ pub(crate) struct Failure {
 }
 
 /// The longest stored error, in bytes.
-const LONGEST_TEXT: usize = 4096;
+const LONGEST_TEXT: usize = 1024;
 
 impl Failure {
     pub(crate) fn of(handler: &str, error: &HandlerError) -> Self {
         let kind = name(error.kind());
+        // The user's own code, and this is the dispatcher's loop.
+        let text = catch_unwind(AssertUnwindSafe(|| format!("{error:#}")));
+        let text = text.unwrap_or_else(|_| "an error whose text panicked".to_owned());
         // No database stores NUL in text.
-        let mut text = format!("{error:#}").replace('\0', "\u{fffd}");
+        let mut text = text.replace('\0', "\u{fffd}");
         text.truncate(text.floor_char_boundary(LONGEST_TEXT));
         Self {
             kind,
@@ -93,6 +98,20 @@ mod tests {
         assert_ne!(permanent.fingerprint, of("no card"));
         let other = Failure::of("refund", &HandlerError::from("no card"));
         assert_ne!(other.fingerprint, of("no card"));
+    }
+
+    #[test]
+    fn an_error_whose_text_panics_has_another() {
+        #[derive(Debug)]
+        struct Wild;
+        impl std::fmt::Display for Wild {
+            fn fmt(&self, _: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                panic!("in Display")
+            }
+        }
+        impl std::error::Error for Wild {}
+        let failure = Failure::of("charge", &HandlerError::from(Wild));
+        assert_eq!(failure.text, "an error whose text panicked");
     }
 
     #[test]

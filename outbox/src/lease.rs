@@ -22,6 +22,8 @@ pub(crate) struct Leases {
     renew_below: Duration,
 }
 
+const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
+
 /// What a claim changed.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Changes {
@@ -35,8 +37,9 @@ impl Leases {
             owner: Uuid::now_v7(),
             held: BTreeMap::new(),
             valid_until: now,
-            duration,
-            renew_below,
+            // Longer would be no instant any more.
+            duration: duration.min(YEAR),
+            renew_below: renew_below.min(YEAR),
         }
     }
 

@@ -6,7 +6,7 @@ use std::{
     fmt,
     sync::{
         Arc,
-        atomic::{AtomicI64, Ordering},
+        atomic::{AtomicBool, AtomicI64, Ordering},
     },
 };
 
@@ -55,6 +55,8 @@ pub(crate) struct Inner<Db: Database> {
     pub(crate) registry: Registry,
     pub(crate) config: Config,
     pub(crate) wake: Arc<Wake>,
+    /// Whether a dispatcher of this outbox runs.
+    pub(crate) running: Arc<AtomicBool>,
     /// Microseconds added to the database's clock; zero outside of tests.
     pub(crate) offset: AtomicI64,
     pub(crate) inserts: Inserts,
@@ -333,6 +335,7 @@ impl<Db: Database> OutboxBuilder<Db> {
                 partitions: PARTITIONS,
                 pinned_max_retries: self.config.retry.pinned_max_retries(),
                 wake: Arc::default(),
+                running: Arc::default(),
                 offset: AtomicI64::new(0),
                 config: self.config,
             }),

@@ -63,9 +63,10 @@ impl Router {
         Some(self.handlers.get(usize::from(handler))?.id)
     }
 
-    /// The handler with this id.
+    /// The handler with this id, or that had it.
     pub(crate) fn handler(&self, id: &str) -> Option<HandlerIx> {
-        let at = self.handlers.iter().position(|handler| handler.id == id)?;
+        let is_it = |handler: &&Registration| handler.id == id || handler.aliases.contains(&id);
+        let at = self.handlers.iter().position(|handler| is_it(&handler))?;
         HandlerIx::try_from(at).ok()
     }
 }

@@ -19,7 +19,7 @@ pub(crate) struct Settler<Db: Database> {
 impl<Db: Database> Settler<Db> {
     pub(crate) fn new(pool: Pool<Db>, names: Names, keep: bool) -> Self {
         Self {
-            link: Link::new(pool),
+            link: Link::settling(pool),
             names,
             keep,
         }
@@ -45,7 +45,7 @@ impl<Db: Database> Settler<Db> {
         if batch.is_empty() {
             return Ok(());
         }
-        let written = match self.link.relaxed().await {
+        let written = match self.link.connection().await {
             Ok(connection) => Db::settle(connection, &self.names, fence, batch, self.keep).await,
             Err(error) => Err(error),
         };

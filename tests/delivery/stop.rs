@@ -8,10 +8,12 @@ use std::{
     time::Duration,
 };
 
-use outbox::{Config, HandlerError, Metadata, Registry, RegistryBuilder, State, outbox_handler};
+use outbox::{
+    Config, Error, HandlerError, Metadata, Registry, RegistryBuilder, State, outbox_handler,
+};
 use outbox_tests::on_each_database;
 
-use crate::scene::{Scene, Step, config, eventually, publish};
+use crate::scene::{Scene, Step, config, eventually, first, publish};
 
 /// How long the handler takes, and how often it has begun.
 #[derive(Debug, Default)]
@@ -87,6 +89,27 @@ on_each_database! {
             assert_eq!(scene.steps("works", key), [1, 2]);
         }
         assert_eq!(work.begun.load(Ordering::Acquire), 6);
+    }
+
+    async fn a_handler_that_had_finished_does_not_run_again_with_one_that_had_not(db) {
+        let (scene, work) = (Scene::new(), takes(60_000));
+        let both = || registry(&work).handler::<first>();
+        let outbox = scene.outbox_of(&db.pool, both()).build().await.unwrap();
+        let dispatcher = outbox.start().await.unwrap();
+        assert!(matches!(outbox.start().await, Err(Error::AlreadyRunning)));
+        publish(&outbox, &db.pool, "a", 0..3).await;
+        eventually("the quick handler", async || scene.steps("first", "a").len() == 3).await;
+        has_begun(&work, 1).await;
+        dispatcher.shutdown_within(Duration::from_millis(50)).await.unwrap();
+
+        work.millis.store(0, Ordering::Release);
+        let outbox = scene.outbox_of(&db.pool, both()).build().await.unwrap();
+        let dispatcher = outbox.start().await.unwrap();
+        eventually("everything", async || database::number(&db.pool, COMPLETED).await == 3).await;
+        dispatcher.shutdown_within(Duration::MAX).await.unwrap();
+        assert_eq!(scene.steps("first", "a"), [0, 1, 2]);
+        assert_eq!(scene.steps("works", "a"), [0, 1, 2]);
+        assert_eq!(scene.attempts("works", "a", 0), [1]);
     }
 
     async fn what_takes_too_long_is_stopped_and_delivered_again_without_a_failure(db) {

@@ -7,6 +7,8 @@ use tokio::time::Instant;
 /// Something was published here and may be committed at any moment: look after this long, then
 /// after twice that, and so on.
 const FIRST_PROBE: Duration = Duration::from_millis(1);
+/// But not less often than this, until it is left to the poll.
+const LONGEST_PROBE: Duration = Duration::from_millis(500);
 /// How often to look for late committers.
 const LATE_EVERY: Duration = Duration::from_millis(400);
 /// How often to read everything again.
@@ -14,15 +16,20 @@ const SWEEP_EVERY: Duration = Duration::from_secs(30);
 /// Overdue, and already in memory or without room: not again before this.
 const DUE_AGAIN: Duration = Duration::from_millis(50);
 
+const LONGEST_DUE_AGAIN: Duration = Duration::from_millis(800);
+
 /// When what is to be done next. Written by the dispatcher's loop only.
 #[derive(Debug)]
 pub(super) struct Agenda {
     poll_interval: Duration,
     poll: Instant,
     due: Instant,
+    due_gap: Duration,
     late: Option<Instant>,
     sweep: Instant,
     probe: Option<(Instant, Duration)>,
+    /// When something was published here last.
+    published_at: Option<Instant>,
     /// Whether probing also looks for what is due, and so when the next of it is.
     probes_due: bool,
     /// After an error: nothing before this.
@@ -38,6 +45,8 @@ impl Agenda {
             late: None,
             sweep: now,
             probe: None,
+            published_at: None,
+            due_gap: DUE_AGAIN,
             probes_due: false,
             not_before: now,
         }
@@ -45,7 +54,11 @@ impl Agenda {
 
     /// Something was published; its transaction will end soon.
     pub(super) fn published(&mut self, now: Instant) {
-        self.probe = Some((now + FIRST_PROBE, FIRST_PROBE));
+        // Not later than it would have been: who publishes all the time must not put it off.
+        let at = now + FIRST_PROBE;
+        let at = self.probe.map_or(at, |(probe, _)| probe.min(at));
+        self.probe = Some((at, FIRST_PROBE));
+        self.published_at = Some(now);
     }
 
     /// The same, of something that is due later: without a look after the commit, nobody here
@@ -95,8 +108,9 @@ impl Agenda {
     pub(super) fn take_poll(&mut self, now: Instant) -> bool {
         let probed = match self.probe {
             Some((at, gap)) if now >= at => {
-                let gap = gap * 2;
-                self.probe = (gap < self.poll_interval).then(|| (now + gap, gap));
+                let gap = (gap * 2).min(LONGEST_PROBE);
+                let since = self.published_at.map_or(gap, |at| now.duration_since(at));
+                self.probe = (since < self.poll_interval).then(|| (now + gap, gap));
                 if self.probes_due {
                     self.due = now;
                     self.probes_due = self.probe.is_some();
@@ -142,8 +156,14 @@ impl Agenda {
     pub(super) fn next_due(&mut self, now: Instant, micros: Option<i64>, brought: bool) {
         let Some(micros) = micros else { return };
         let until = Duration::from_micros(u64::try_from(micros).unwrap_or(0));
-        let overdue = until.is_zero() && !brought;
-        self.due_in(now, if overdue { DUE_AGAIN } else { until });
+        if until.is_zero() && !brought {
+            // All of it is in memory, running: less and less often.
+            self.due_in(now, self.due_gap);
+            self.due_gap = (self.due_gap * 2).min(LONGEST_DUE_AGAIN);
+            return;
+        }
+        self.due_gap = DUE_AGAIN;
+        self.due_in(now, until);
     }
 
     /// A record may come late.
@@ -191,17 +211,34 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn after_a_publish_it_looks_less_and_less_often() {
-        let mut now = Instant::now();
-        let mut agenda = idle(now);
-        agenda.published(now);
-        let mut gaps = Vec::new();
-        while agenda.next() < now + Duration::from_secs(2) && gaps.len() < 20 {
+        let start = Instant::now();
+        let mut agenda = idle(start);
+        agenda.published(start);
+        let (mut now, mut gaps) = (start, Vec::new());
+        while agenda.next() < start + 4000 * MS {
             gaps.push((agenda.next() - now).as_millis());
             now = agenda.next();
             assert!(agenda.take_poll(now));
         }
-        assert_eq!(gaps[..5], [1, 2, 4, 8, 16]);
-        assert_eq!(gaps.len(), 11);
+        assert_eq!(gaps[..10], [1, 2, 4, 8, 16, 32, 64, 128, 256, 500]);
+        assert!(gaps[10..].iter().all(|gap| *gap == 500), "{gaps:?}");
+        // In the end it is left to the poll.
+        for _ in 0..4 {
+            now = agenda.next();
+            agenda.take_poll(now);
+            agenda.take_due(now);
+        }
+        assert_eq!(agenda.probe, None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_publishes_all_the_time_does_not_put_off_the_look() {
+        let start = Instant::now();
+        let mut agenda = idle(start);
+        for micros in (0..1000).step_by(100) {
+            agenda.published(start + Duration::from_micros(micros));
+        }
+        assert_eq!(agenda.next(), start + FIRST_PROBE);
     }
 
     #[tokio::test(start_paused = true)]

@@ -14,12 +14,19 @@ pub(crate) mod transactional;
 mod work;
 mod write;
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use tokio::{sync::oneshot, task::JoinHandle, time::Instant};
 
 use crate::{
-    Database, HandlerEntry, Outbox, PermanentFailure, Result,
+    Database, Error, HandlerEntry, Outbox, PermanentFailure, Result,
     error::While as _,
     lane::{HandlerSettings, LaneSettings},
     lease::Leases,
@@ -28,19 +35,28 @@ use crate::{
 use engine::Engine;
 use run::Run;
 
-/// How long [`Dispatcher::shutdown`] lets handlers finish.
-const SHUTDOWN: Duration = Duration::from_secs(30);
+/// How long [`Dispatcher::shutdown`] lets handlers finish: shorter than the half minute after which
+/// orchestrators kill.
+const SHUTDOWN: Duration = Duration::from_secs(25);
 
 impl<Db: Database> Outbox<Db> {
     /// Starts to deliver records to the handlers of this process.
     ///
     /// # Errors
-    /// When the database cannot be reached. Later outages are waited for.
+    /// When the database cannot be reached (later outages are waited for), when there is no
+    /// handler, or when a dispatcher of this outbox runs already.
     pub async fn start(&self) -> Result<Dispatcher> {
+        if self.inner.registry.entries().is_empty() {
+            return Err(Error::NothingToDispatch);
+        }
+        let running = Running::new(&self.inner.running).ok_or(Error::AlreadyRunning)?;
         let mut run = Run::new(self.clone(), self.engine());
         run.begin().await.doing("taking the first leases")?;
         let (stop, stopped) = oneshot::channel();
-        let task = tokio::spawn(run.run(stopped));
+        let task = tokio::spawn(async move {
+            run.run(stopped).await;
+            drop(running);
+        });
         Ok(Dispatcher {
             stop: Some(stop),
             task,
@@ -48,7 +64,13 @@ impl<Db: Database> Outbox<Db> {
     }
 
     pub(crate) fn engine(&self) -> Engine {
-        self.engine_with(|entry| entry.concurrency().unwrap_or(PLACES))
+        // One that takes a `Tx` has a connection of the pool while it runs: half of them at most.
+        let connections = self.inner.pool.options().get_max_connections();
+        let places = |entry: &HandlerEntry| match entry.transactions.any() {
+            true => (connections / 2).clamp(1, PLACES),
+            false => PLACES,
+        };
+        self.engine_with(|entry| entry.concurrency().unwrap_or_else(|| places(entry)))
     }
 
     /// With that many places for invocations of each handler.
@@ -81,6 +103,22 @@ impl<Db: Database> Outbox<Db> {
     }
 }
 
+/// That a dispatcher of an outbox runs. Taken by [`Outbox::start`], given back when it is dropped.
+struct Running(Arc<AtomicBool>);
+
+impl Running {
+    fn new(running: &Arc<AtomicBool>) -> Option<Self> {
+        let was = running.swap(true, Ordering::AcqRel);
+        (!was).then(|| Self(Arc::clone(running)))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
+    }
+}
+
 /// How many invocations of one handler run at once, unless it says otherwise.
 const PLACES: u32 = 256;
 
@@ -95,12 +133,12 @@ pub struct Dispatcher {
 }
 
 impl Dispatcher {
-    /// Stops: reads no more, lets the running handlers finish for up to 30 seconds, writes what
+    /// Stops: reads no more, lets the running handlers finish for up to 25 seconds, writes what
     /// became of their records and hands its partitions over. Nothing counts as a failure; what
     /// was not finished is delivered again.
     ///
     /// # Errors
-    /// None at present; for what may come.
+    /// When the dispatcher had panicked.
     pub async fn shutdown(self) -> Result<()> {
         self.shutdown_within(SHUTDOWN).await
     }
@@ -108,14 +146,16 @@ impl Dispatcher {
     /// The same with another limit.
     ///
     /// # Errors
-    /// None at present; for what may come.
+    /// When the dispatcher had panicked.
     pub async fn shutdown_within(mut self, limit: Duration) -> Result<()> {
         if let Some(stop) = self.stop.take() {
             // An error means that it has ended already.
             let _ = stop.send(limit);
         }
-        let _ = (&mut self.task).await;
-        Ok(())
+        match (&mut self.task).await {
+            Err(error) if error.is_panic() => Err(Error::DispatcherPanicked),
+            _ => Ok(()),
+        }
     }
 }
 

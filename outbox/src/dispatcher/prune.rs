@@ -18,8 +18,11 @@ impl<Db: Database> Run<Db> {
         }
         self.pruned_at = now;
         let busy = self.pruning.as_ref();
-        let Retention::For(time) = self.outbox.inner.config.processing.retention else {
-            return;
+        let time = match self.outbox.inner.config.processing.retention {
+            Retention::For(time) => time,
+            // What was discarded, and what was kept under another setting.
+            Retention::Delete => Duration::ZERO,
+            Retention::Forever => return,
         };
         if busy.is_some_and(|pruning| !pruning.is_finished()) {
             return;

@@ -31,6 +31,8 @@ use crate::{
     wake::Call,
 };
 
+const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
+
 /// One running dispatcher.
 pub(super) struct Run<Db: Database> {
     pub(super) outbox: Outbox<Db>,
@@ -61,7 +63,7 @@ impl<Db: Database> Run<Db> {
         let inner = &outbox.inner;
         let (finished, answers) = unbounded_channel();
         Self {
-            agenda: Agenda::new(inner.config.poll_interval, now),
+            agenda: Agenda::new(inner.config.poll_interval.min(YEAR), now),
             fetcher: Some(inner.fetcher()),
             settler: Some(inner.settler()),
             reading: None,
@@ -120,7 +122,8 @@ impl<Db: Database> Run<Db> {
             }
         };
         match limit {
-            Some(limit) => self.stop(Instant::now() + limit).await,
+            // Longer would be no instant any more.
+            Some(limit) => self.stop(Instant::now() + limit.min(YEAR)).await,
             // The handle was dropped.
             None => self.abort(),
         }

@@ -19,6 +19,7 @@ impl<Db: Database> Run<Db> {
         self.stop_pruning();
         let mut answers = Vec::new();
         while !self.running.is_empty() {
+            self.start_writing();
             // Nobody else may run what still runs here, however long that takes.
             let renew_at = self
                 .engine
@@ -32,6 +33,7 @@ impl<Db: Database> Run<Db> {
                     }
                 }
                 read = joined(&mut self.reading) => self.read_too_late(read),
+                written = joined(&mut self.writing) => self.wrote(written),
                 () = sleep_until(renew_at), if self.fetcher.is_some() => {
                     if timeout_at(until, self.renew()).await.is_err() {
                         break;
@@ -47,6 +49,7 @@ impl<Db: Database> Run<Db> {
                 "stopped before they had finished; their records are delivered again"
             );
         }
+        self.engine.lanes.leave();
         // A batch that is being written is waited for, and then what has come up since.
         let flushed = timeout_at(until.max(Instant::now() + Duration::from_secs(1)), async {
             loop {
@@ -101,14 +104,16 @@ impl<Db: Database> Run<Db> {
     }
 
     pub(super) async fn release(&mut self) {
-        if let Some(reading) = self.reading.take() {
-            let read = reading.await.ok();
-            self.read_too_late(read);
+        let limit = Duration::from_secs(2);
+        if let Some(mut reading) = self.reading.take() {
+            match tokio::time::timeout(limit, &mut reading).await {
+                Ok(read) => self.read_too_late(read.ok()),
+                Err(_) => reading.abort(),
+            }
         }
         let fence: Fence = self.engine.leases.fence();
         let fetcher = self.fetcher.take();
         let mut fetcher = fetcher.unwrap_or_else(|| self.outbox.inner.fetcher());
-        let limit = Duration::from_secs(2);
         match tokio::time::timeout(limit, fetcher.release(&fence)).await {
             Ok(Ok(())) => tracing::info!("stopped, and gave its partitions up"),
             Ok(Err(error)) => tracing::warn!(%error, "stopped; its leases run out by themselves"),

@@ -65,7 +65,7 @@ impl<Db: Database> AttemptOf<'_, Db> {
     async fn begin(&self, context: &mut Context, needed: bool) -> Result<(), HandlerError> {
         if needed {
             let transaction = self.inner.pool.begin_with(Db::BEGIN).await;
-            let transaction = transaction.map_err(unavailable)?;
+            let transaction = transaction.map_err(HandlerError::unavailable)?;
             context.transaction = Some(Box::new(Slot::<Db>(Mutex::new(transaction))));
         }
         Ok(())
@@ -88,13 +88,12 @@ impl<Db: Database> AttemptOf<'_, Db> {
         let (fence, stored) = (self.fence, self.work.read);
         let completed = Db::complete(&mut transaction, names, fence, &row, stored, keep).await;
         let committed = match completed {
-            Ok(true) => transaction.commit().await.map_err(unavailable),
+            Ok(true) => transaction.commit().await.map_err(failure),
             Ok(false) => {
                 tracing::warn!(record = row.record_id, handler = row.handler, error = %NotOurs);
-                transaction.rollback().await.map_err(unavailable)
+                transaction.rollback().await.map_err(failure)
             }
-            // Ours, such as a deadlock with the dispatcher's own writing: not the event's fault.
-            Err(error) => Err(HandlerError::unavailable(error)),
+            Err(error) => Err(failure(error)),
         };
         match committed {
             Ok(()) => outcome,
@@ -103,11 +102,17 @@ impl<Db: Database> AttemptOf<'_, Db> {
     }
 }
 
-/// A database that cannot be reached is not the event's fault, and uses up no retry. One that
-/// refuses, as at a deferred constraint, is a failure like any other.
-fn unavailable(error: sqlx::Error) -> HandlerError {
-    match error {
-        error @ sqlx::Error::Database(_) => HandlerError::from(BoxError::from(error)),
-        error => HandlerError::unavailable(error),
+/// A database that cannot be reached, or gave the transaction up for another one, is not the
+/// event's fault, and uses up no retry. Anything else is a failure like any other: a deferred
+/// constraint, or a transaction that PostgreSQL ended because the handler ignored an error.
+fn failure(error: sqlx::Error) -> HandlerError {
+    let code = error.as_database_error().and_then(|error| error.code());
+    match code.as_deref() {
+        // No database error; a deadlock or conflict (PostgreSQL, MySQL), a lock that was waited
+        // for too long (MySQL), a busy SQLite.
+        None | Some("40001" | "40P01" | "HY000" | "5" | "261" | "517") => {
+            HandlerError::unavailable(error)
+        }
+        Some(_) => HandlerError::from(BoxError::from(error)),
     }
 }

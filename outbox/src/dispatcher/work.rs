@@ -1,12 +1,13 @@
 //! Invocations: started in tasks of their own, and what they answered.
 
-use std::sync::Arc;
+use std::{panic::AssertUnwindSafe, sync::Arc};
 
+use futures_util::FutureExt as _;
 use tokio::{task::AbortHandle, time::Instant};
 
 use super::{run::Run, transactional::AttemptOf};
 use crate::{
-    Database, Decision,
+    Database, Decision, FailedBecause, Panicked,
     lane::{HandlerIx, Work},
 };
 
@@ -41,7 +42,12 @@ impl<Db: Database> Run<Db> {
                     fence: &fence,
                     work: &work,
                 };
-                let decision = attempt.dispatch().await;
+                // What the handler does is caught inside; this is for what stands around it.
+                let decision = AssertUnwindSafe(attempt.dispatch()).catch_unwind().await;
+                let decision = decision.unwrap_or_else(|panic| Decision::Failed {
+                    error: Panicked::with(&*panic),
+                    because: FailedBecause::PolicyPanicked,
+                });
                 // The loop has ended if nobody takes it; the record is delivered again.
                 let _ = finished.send((work, decision));
             });

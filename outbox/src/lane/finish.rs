@@ -38,6 +38,7 @@ impl Lanes {
             let at = key.hot.iter().position(|hot| hot.record.id == id)?;
             let hot = key.hot.get_mut(at)?;
             hot.unfinished.retain(|handler| *handler != work.handler);
+            hot.begun = true;
             if hot.unfinished.is_empty() {
                 key.hot.remove(at);
                 self.unwritten.batch.done.push(id);

@@ -71,6 +71,7 @@ impl Lanes {
         key.hot.push_back(Hot {
             record: Arc::clone(&record),
             unfinished: route.iter().map(|route| route.handler).collect(),
+            begun: false,
         });
         if parked {
             key.split(&self.settings, &mut self.unwritten, &mut self.deliveries);

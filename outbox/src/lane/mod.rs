@@ -123,6 +123,8 @@ struct Key {
 struct Hot {
     record: Arc<Record>,
     unfinished: Vec<HandlerIx>,
+    /// Whether one of its handlers has finished, which only memory knows.
+    begun: bool,
 }
 
 /// A handler's places for invocations.
@@ -229,6 +231,16 @@ impl Lanes {
     pub(crate) fn fetch_failed(&mut self, checks: Vec<LaneName>) {
         self.checks.extend(checks);
         self.fetch_ended();
+    }
+
+    /// Before all of this is forgotten: records that some of their handlers have finished get
+    /// rows for the others, so that those do not run again.
+    pub(crate) fn leave(&mut self) {
+        for key in self.keys.values_mut() {
+            if key.hot.iter().any(|hot| hot.begun) {
+                key.split(&self.settings, &mut self.unwritten, &mut self.deliveries);
+            }
+        }
     }
 
     /// Partitions of lanes in memory in which something blocks, or may once it is written.

@@ -38,6 +38,7 @@ pub enum DeliveryStatus {
 
 /// The status of a record or of one of its deliveries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Status {
     /// Of a record.
     Record(RecordStatus),
@@ -48,6 +49,7 @@ pub enum Status {
 /// What a change came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use = "a change that found something else did nothing"]
+#[non_exhaustive]
 pub enum Change {
     /// Done.
     Applied,

@@ -7,20 +7,35 @@ use super::Driver;
 /// A connection that is taken from the pool once and kept, because a pool asks the server for a
 /// sign of life whenever it hands one out. A pool too small for that gives it back each time.
 ///
-/// After an error the connection is closed; the next one is new. When this is dropped, it goes
-/// back to the pool.
+/// A kept connection has settings of its own. After an error, and when this is dropped, it is
+/// closed; it never goes back to the pool.
 #[derive(Debug)]
 pub(crate) struct Link<Db: Driver> {
     pool: Pool<Db>,
     held: Option<PoolConnection<Db>>,
+    /// For writing what may be forgotten in a crash.
+    settles: bool,
 }
 
 /// Below this many connections, all of them are the application's.
 const SMALL_POOL: u32 = 4;
 
 impl<Db: Driver> Link<Db> {
+    /// For reading.
     pub(crate) fn new(pool: Pool<Db>) -> Self {
-        Self { pool, held: None }
+        Self {
+            pool,
+            held: None,
+            settles: false,
+        }
+    }
+
+    /// For writing what may be forgotten in a crash.
+    pub(crate) fn settling(pool: Pool<Db>) -> Self {
+        Self {
+            settles: true,
+            ..Self::new(pool)
+        }
     }
 
     fn keeps(&self) -> bool {
@@ -30,21 +45,19 @@ impl<Db: Driver> Link<Db> {
     pub(crate) async fn connection(&mut self) -> Result<&mut Db::Connection, sqlx::Error> {
         let held = match self.held.take() {
             Some(held) => held,
-            None => self.pool.acquire().await?,
+            None => self.acquire().await?,
         };
         Ok(self.held.insert(held))
     }
 
-    /// The same, for writing what may be forgotten in a crash.
-    pub(crate) async fn relaxed(&mut self) -> Result<&mut Db::Connection, sqlx::Error> {
-        if self.keeps() && self.held.is_none() {
-            let mut held = self.pool.acquire().await?;
-            // Before the setting changes: dropped in between, it must not go back to the pool.
+    async fn acquire(&mut self) -> Result<PoolConnection<Db>, sqlx::Error> {
+        let mut held = self.pool.acquire().await?;
+        if self.keeps() {
+            // Before settings change: dropped in between, it must not go back to the pool.
             held.close_on_drop();
-            Db::relax(&mut held).await?;
-            self.held = Some(held);
+            Db::tune(&mut held, self.settles).await?;
         }
-        self.connection().await
+        Ok(held)
     }
 
     /// After each use, with what came of it.

@@ -157,10 +157,11 @@ pub trait SettleSql: sqlx::Database {
         limit: i64,
     ) -> impl Future<Output = Result<u64, sqlx::Error>> + Send;
 
-    /// Prepares the connection that settles: a database that can do so forgets the last moments
-    /// of what it wrote after a crash. The records are then delivered again, as after any crash.
+    /// Prepares a connection that is kept. `settles`: a database that can do so forgets the last
+    /// moments of what it wrote with it after a crash; the records are then delivered again.
     #[doc(hidden)]
-    fn relax(
+    fn tune(
         connection: &mut Self::Connection,
+        settles: bool,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 }

@@ -166,10 +166,12 @@ where status = 'unhandled' and event = ? and part in ({}) order by id limit ?",
 
     /// How soon MySQL writes to its disk is a setting of the whole server. But settling needs no
     /// repeatable reads, and without them no gaps between rows are locked, in which others insert.
-    async fn relax(connection: &mut MySqlConnection) -> Result<(), sqlx::Error> {
-        sqlx::query("set session transaction isolation level read committed")
-            .execute(connection)
-            .await?;
+    async fn tune(connection: &mut MySqlConnection, settles: bool) -> Result<(), sqlx::Error> {
+        if settles {
+            sqlx::query("set session transaction isolation level read committed")
+                .execute(connection)
+                .await?;
+        }
         Ok(())
     }
 }

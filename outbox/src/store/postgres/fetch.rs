@@ -31,7 +31,7 @@ impl FetchSql for Postgres {
         limit: i64,
     ) -> Result<Vec<Fetched>, sqlx::Error> {
         let record = names.table("record", '"');
-        // Lateral: one short walk of the index per partition, whatever the statistics say. The
+        // Lateral: one short walk of the index per partition. The
         // known ones are hashed once for all of them.
         let sql = trusted(format!(
             "select r.* from unnest($1::smallint[], $2::bigint[]) as p (part, after)
@@ -222,9 +222,10 @@ order by l.place, d.id"
         let delivery = names.table("delivery", '"');
         let sql = trusted(format!(
             "select d.part, d.key, d.handler from {delivery} d
-where d.part = any($1) and d.handler = any($2) and d.status = 'waiting' and d.blocking and not exists (
-    select 1 from {delivery} e
-    where e.blocking and e.part = d.part and e.key = d.key and e.handler = d.handler and e.id < d.id
+where d.status = 'waiting' and d.blocking and d.part = any($1) and d.handler = any($2) and d.id = (
+    select e.id from {delivery} e
+    where e.blocking and e.part = d.part and e.key = d.key and e.handler = d.handler
+    order by e.id limit 1
 )
 order by d.id limit $3"
         ));

@@ -89,7 +89,7 @@ impl SchemaSql for Postgres {
                     "create index if not exists {lane} on {delivery} (part, key, handler, id) where blocking"
                 ),
                 format!(
-                    "create index if not exists {waiting} on {delivery} (part, handler, id) where status = 'waiting'"
+                    "create index if not exists {waiting} on {delivery} (id) where status = 'waiting'"
                 ),
                 format!(
                     "create index if not exists {due} on {delivery} (part, due_at) where status = 'scheduled'"

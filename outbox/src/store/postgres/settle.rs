@@ -134,10 +134,16 @@ where d.handler = $4 and d.part = {ours} and not exists (
         Ok(done.rows_affected())
     }
 
-    async fn relax(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
-        sqlx::query("set synchronous_commit = off")
-            .execute(connection)
+    async fn tune(connection: &mut PgConnection, settles: bool) -> Result<(), sqlx::Error> {
+        // A plan that was made when the table was empty would be kept when it is full.
+        sqlx::query("set plan_cache_mode = force_custom_plan")
+            .execute(&mut *connection)
             .await?;
+        if settles {
+            sqlx::query("set synchronous_commit = off")
+                .execute(connection)
+                .await?;
+        }
         Ok(())
     }
 }

@@ -132,7 +132,7 @@ where d.handler = ?3 and d.part in {ours} and not exists (
     }
 
     /// How soon SQLite writes to its disk is a setting of the whole connection pool.
-    async fn relax(_: &mut SqliteConnection) -> Result<(), sqlx::Error> {
+    async fn tune(_: &mut SqliteConnection, _: bool) -> Result<(), sqlx::Error> {
         Ok(())
     }
 }

@@ -184,7 +184,7 @@ on_each_database! {
         let i = db.publish(&[("a", 3)]).await;
         let fence = db.own().await;
         let mut connection = db.pool.acquire().await.unwrap();
-        Db::relax(&mut connection).await.unwrap();
+        Db::tune(&mut connection, true).await.unwrap();
         let batch = Batch { done: i, ..Batch::default() };
         Db::settle(&mut connection, &db.names, &fence, &batch, false).await.unwrap();
         drop(connection);
