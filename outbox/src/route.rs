@@ -65,8 +65,8 @@ impl Router {
 
     /// The handler with this id, or that had it.
     pub(crate) fn handler(&self, id: &str) -> Option<HandlerIx> {
-        let is_it = |handler: &&Registration| handler.id == id || handler.aliases.contains(&id);
-        let at = self.handlers.iter().position(|handler| is_it(&handler))?;
+        let is_it = |handler: &Registration| handler.id == id || handler.aliases.contains(&id);
+        let at = self.handlers.iter().position(|handler| is_it(handler))?;
         HandlerIx::try_from(at).ok()
     }
 }

@@ -137,7 +137,8 @@ impl<Db: Database, E: OutboxEvent> Schedule<'_, Db, E> {
         self
     }
 
-    /// Written once, however often it is sent: a second one with the same key is a
+    /// Written once, however often it is sent, for as long as the record is kept
+    /// ([`Retention`](crate::Retention)): a second one with the same key is a
     /// [`Scheduled::Duplicate`].
     pub fn dedup_key(mut self, key: impl fmt::Display) -> Self {
         self.dedup_key = Some(key.to_string());

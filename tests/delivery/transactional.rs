@@ -104,6 +104,33 @@ macro_rules! handlers {
                 assert_eq!(written, [1]);
             }
 
+            /// As a database does by itself after a deadlock; the first time only.
+            #[outbox_handler(id = "gives-up")]
+            async fn gives_up(event: Effect, meta: &Metadata, mut tx: Tx<'_, $Db>) -> Result<(), HandlerError> {
+                event.write_sql().execute(&mut *tx).await?;
+                if meta.attempt() == 1 {
+                    sqlx::query("rollback").execute(&mut *tx).await?;
+                }
+                Ok(())
+            }
+
+            #[tokio::test]
+            async fn a_transaction_that_the_database_ended_completes_nothing() {
+                let db = outbox_tests::database::$database::fresh().await;
+                sqlx::query(TABLE).execute(&db.pool).await.unwrap();
+                let outbox = Outbox::builder(db.pool.clone())
+                    .registry(Registry::builder().handler::<gives_up>())
+                    .retry_policy(quick(0)).build().await.unwrap();
+                let mut tx = db.pool.begin().await.unwrap();
+                outbox.publish(&mut tx, &Effect { key: "a".to_owned(), n: 1 }).await.unwrap();
+                tx.commit().await.unwrap();
+                let dispatcher = outbox.start().await.unwrap();
+                done(&db.pool).await;
+                dispatcher.shutdown().await.unwrap();
+                let written: Vec<i64> = sqlx::query_scalar("select n from effect").fetch_all(&db.pool).await.unwrap();
+                assert_eq!(written, [1]);
+            }
+
             #[tokio::test]
             async fn killed_between_its_write_and_its_completion_it_leaves_one_effect() {
                 let db = outbox_tests::database::$database::fresh().await;

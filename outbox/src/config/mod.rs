@@ -105,7 +105,8 @@ pub struct ProcessingConfig {
     pub stop_on_first_failure: bool,
     /// What becomes of records that are done. Default: kept for seven days.
     pub retention: Retention,
-    /// How many records a dispatcher has in memory at most, running and waiting. Default: 4096.
+    /// How many records a dispatcher reads ahead into memory, running and waiting; retries that are
+    /// due come on top. Default: 4096.
     pub max_in_memory: u32,
 }
 

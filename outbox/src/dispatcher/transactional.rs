@@ -27,6 +27,13 @@ pub(crate) struct AttemptOf<'a, Db: Database> {
 )]
 struct NotOurs;
 
+/// The handler went on after the database had ended its transaction.
+#[derive(Debug, thiserror::Error)]
+#[error("the database had ended the handler's transaction, and the handler did not notice")]
+struct GaveUp {
+    source: sqlx::Error,
+}
+
 impl<Db: Database> AttemptOf<'_, Db> {
     /// Like [`HandlerEntry::dispatch`]. With a transaction, what it decides is written once more
     /// by the lanes, which changes nothing then. Dropped in between, the transaction is rolled
@@ -65,7 +72,9 @@ impl<Db: Database> AttemptOf<'_, Db> {
     async fn begin(&self, context: &mut Context, needed: bool) -> Result<(), HandlerError> {
         if needed {
             let transaction = self.inner.pool.begin_with(Db::BEGIN).await;
-            let transaction = transaction.map_err(HandlerError::unavailable)?;
+            let mut transaction = transaction.map_err(HandlerError::unavailable)?;
+            let marked = Db::mark(&mut transaction).await;
+            marked.map_err(HandlerError::unavailable)?;
             context.transaction = Some(Box::new(Slot::<Db>(Mutex::new(transaction))));
         }
         Ok(())
@@ -82,6 +91,16 @@ impl<Db: Database> AttemptOf<'_, Db> {
             // What cannot be rolled back ends with its connection.
             let _ = transaction.rollback().await;
             return outcome;
+        }
+        if let Err(error) = Db::marked(&mut transaction).await {
+            let code = error.as_database_error().and_then(|error| error.code());
+            // In PostgreSQL a statement of the handler had failed, and it did not notice.
+            let ignored = code.as_deref() == Some("25P02");
+            let gave_up = GaveUp { source: error };
+            return Outcome::Failed(match ignored {
+                true => HandlerError::from(gave_up),
+                false => HandlerError::unavailable(gave_up),
+            });
         }
         let row = completed_row(self.work, self.handler.id());
         let (names, keep) = (&self.inner.names, self.inner.keeps_completed());

@@ -124,6 +124,19 @@ pub trait SettleSql: sqlx::Database {
         keep: bool,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 
+    /// Marks the transaction that a handler is given.
+    #[doc(hidden)]
+    fn mark(
+        connection: &mut Self::Connection,
+    ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
+
+    /// An error if it is not the marked transaction any more: some databases end one by
+    /// themselves, as after a deadlock, and what the handler did after that was outside of it.
+    #[doc(hidden)]
+    fn marked(
+        connection: &mut Self::Connection,
+    ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
+
     /// Completes a record, or its delivery, inside a handler's own transaction. Whether it was
     /// still ours and as it was read; if not, the transaction must not commit. `stored`: it had a
     /// delivery when it was started; otherwise it may have got one since.

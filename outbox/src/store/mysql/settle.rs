@@ -90,6 +90,20 @@ impl SettleSql for MySql {
         tx.commit().await
     }
 
+    async fn mark(connection: &mut MySqlConnection) -> Result<(), sqlx::Error> {
+        sqlx::query("savepoint outbox_handler")
+            .execute(connection)
+            .await?;
+        Ok(())
+    }
+
+    async fn marked(connection: &mut MySqlConnection) -> Result<(), sqlx::Error> {
+        sqlx::query("release savepoint outbox_handler")
+            .execute(connection)
+            .await?;
+        Ok(())
+    }
+
     async fn complete(
         connection: &mut MySqlConnection,
         names: &Names,

@@ -69,6 +69,20 @@ impl SettleSql for Postgres {
         tx.commit().await
     }
 
+    async fn mark(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
+        sqlx::query("savepoint outbox_handler")
+            .execute(connection)
+            .await?;
+        Ok(())
+    }
+
+    async fn marked(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
+        sqlx::query("release savepoint outbox_handler")
+            .execute(connection)
+            .await?;
+        Ok(())
+    }
+
     async fn complete(
         connection: &mut PgConnection,
         names: &Names,

@@ -66,6 +66,20 @@ impl SettleSql for Sqlite {
         tx.commit().await
     }
 
+    async fn mark(connection: &mut SqliteConnection) -> Result<(), sqlx::Error> {
+        sqlx::query("savepoint outbox_handler")
+            .execute(connection)
+            .await?;
+        Ok(())
+    }
+
+    async fn marked(connection: &mut SqliteConnection) -> Result<(), sqlx::Error> {
+        sqlx::query("release savepoint outbox_handler")
+            .execute(connection)
+            .await?;
+        Ok(())
+    }
+
     async fn complete(
         connection: &mut SqliteConnection,
         names: &Names,
