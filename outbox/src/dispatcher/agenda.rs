@@ -12,7 +12,7 @@ const LONGEST_PROBE: Duration = Duration::from_millis(500);
 /// How often to look for late committers.
 const LATE_EVERY: Duration = Duration::from_millis(400);
 /// How often to read everything again.
-const SWEEP_EVERY: Duration = Duration::from_secs(30);
+const SWEEP_EVERY: Duration = Duration::from_secs(120);
 /// Overdue, and already in memory or without room: not again before this.
 const DUE_AGAIN: Duration = Duration::from_millis(50);
 
