@@ -75,6 +75,10 @@ impl Clock for ManualClock {
     }
 }
 
+/// The most that is added to an instant: a longer time may be none any more.
+#[cfg(feature = "_store")]
+pub(crate) const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
+
 /// That much after `start`, or the last moment there is.
 pub(crate) fn later(start: Timestamp, by: Duration) -> Timestamp {
     SignedDuration::try_from(by)

@@ -5,7 +5,10 @@ use std::{collections::BTreeMap, time::Duration};
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use crate::store::{Fence, Lease};
+use crate::{
+    clock::YEAR,
+    store::{Fence, Lease},
+};
 
 /// The leases of this process.
 ///
@@ -22,8 +25,6 @@ pub(crate) struct Leases {
     renew_below: Duration,
 }
 
-const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
-
 /// What a claim changed.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Changes {
@@ -37,7 +38,6 @@ impl Leases {
             owner: Uuid::now_v7(),
             held: BTreeMap::new(),
             valid_until: now,
-            // Longer would be no instant any more.
             duration: duration.min(YEAR),
             renew_below: renew_below.min(YEAR),
         }

@@ -37,6 +37,7 @@ const WRONG: &[(&str, &str)] = &[
     ("jitter_below_zero.yaml", ":2:11: `retry.jitter` is `-100`, which is below zero; the least is 0"),
     ("list_document.yaml", ":1:1: the whole is a list, but has to be a section of keys"),
     ("list_for_section.yaml", ":2:3: `retry` is a list, but has to be a section"),
+    ("little_memory.toml", ":2:17: `processing.max-in-memory` must be at least 16"),
     ("max_below_initial.yaml", ":4:16: `retry.exponential.max-delay` is 5s, but must not be below `initial-delay`, 10s"),
     ("max_elapsed_zero.yaml", ":2:16: `retry.max-elapsed` must be longer than zero"),
     ("multiplier_infinite.toml", ":2:14: `retry.exponential.multiplier` is inf, but must be a number greater than 1.0; for a constant delay write `policy: fixed`"),
@@ -70,11 +71,13 @@ const WRONG: &[(&str, &str)] = &[
     ("unknown_key.toml", ":5:1: unknown key `multiplyer` in `retry.exponential`; did you mean `multiplier`?"),
     ("unknown_key.yaml", ":3:3: unknown key `max-retrys` in `retry`; did you mean `max-retries`?"),
     ("unknown_policy.yaml", ":2:11: `retry.policy` is `exponental`, but has to be one of `fixed`, `linear`, `exponential`, `jittered`; did you mean `exponential`?"),
+    ("unknown_retention.yaml", r#":2:14: `processing.retention` is `sometimes`, which is none of `delete`, `forever` and a duration such as "7d""#),
     ("unknown_section.yaml", ":1:1: unknown key `server`; the keys there are `poll-interval`, `locking`, `stuck-threshold`, `schema-initialization`, `processing`, `retry`, `include-exceptions`, `exclude-exceptions`"),
     ("wrong_type.yaml", ":2:26: `processing.stop-on-first-failure` is `maybe`, but has to be `true` or `false`"),
     ("zero_delay.yaml", ":4:12: `retry.fixed.delay` must be longer than zero"),
     ("zero_delay_not_in_use.toml", ":2:26: `retry.linear.increment` must be longer than zero"),
     ("zero_poll_interval.yaml", ":1:16: `poll-interval` must be longer than zero"),
+    ("zero_retention.yaml", ":2:14: `processing.retention` must be longer than zero"),
 ];
 
 #[test]

@@ -153,6 +153,6 @@ on_each_database! {
         dispatcher.shutdown().await.unwrap();
         of_clean.shutdown().await.unwrap();
         // The goal is 1.1, and ARCHITECTURE.md has what was measured; a shared machine is noisier.
-        assert!(ratio < 2.0, "{ratio:.2}");
+        assert!(ratio < 1.5, "{ratio:.2}");
     }
 }

@@ -24,14 +24,13 @@ use super::{
 };
 use crate::{
     Database, Decision, Outbox,
+    clock::YEAR,
     fetch::Fetcher,
     lane::{HandlerIx, Work},
     outage::Outage,
     settle::Settler,
     wake::Call,
 };
-
-const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// One running dispatcher.
 pub(super) struct Run<Db: Database> {
@@ -122,7 +121,6 @@ impl<Db: Database> Run<Db> {
             }
         };
         match limit {
-            // Longer would be no instant any more.
             Some(limit) => self.stop(Instant::now() + limit.min(YEAR)).await,
             // The handle was dropped.
             None => self.abort(),

@@ -4,7 +4,7 @@ use super::{HandlerIx, Item, Lanes, Running, Stand, Work, waiting};
 use crate::{
     Completion, Decision, HandlerError,
     failure::Failure,
-    store::{DeliveryRow, FailureRow},
+    store::{DeliveryRow, FailureRow, micros},
 };
 
 impl Lanes {
@@ -168,10 +168,4 @@ fn failed(row: DeliveryRow, failure: Failure) -> DeliveryRow {
         fingerprint: Some(failure.fingerprint),
         ..row
     }
-}
-
-/// At most 100 years: beyond it, databases differ in what a date can be.
-fn micros(delay: std::time::Duration) -> i64 {
-    const LONGEST: i64 = 100 * 366 * 24 * 3600 * 1_000_000;
-    i64::try_from(delay.as_micros()).map_or(LONGEST, |micros| micros.min(LONGEST))
 }

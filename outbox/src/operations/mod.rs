@@ -12,10 +12,10 @@ use std::{collections::BTreeMap, fmt, time::Duration};
 use crate::{
     Database, Outbox, Result,
     error::While as _,
-    store::{Counted, Query},
+    store::{Counted, Query, micros},
 };
+use filter::LARGEST_PAGE;
 pub use filter::{Cursor, Filter, Paging};
-use filter::{LARGEST_PAGE, micros};
 pub use status::{Change, DeliveryStatus, RecordStatus, Status};
 pub use view::{
     BlockedLane, Counts, Delivery, ErrorCount, EventCounts, Failure, Inspected, Listed, Page,

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::{Operations, micros, step::Step};
-use crate::{Database, Result, error::While as _};
+use super::{Operations, step::Step};
+use crate::{Database, Result, error::While as _, store::micros};
 
 /// How many records are looked at, and deleted at most, in one transaction.
 const BATCH: i64 = 1000;

@@ -137,20 +137,22 @@ impl Due {
 
     /// Microseconds: after the database's present, and since 1970. At most one is there.
     pub(crate) fn micros(self) -> (Option<i64>, Option<i64>) {
-        // 100 years: beyond it, databases differ in what a date can be.
-        const LONGEST: i64 = 100 * 366 * 24 * 3600 * 1_000_000;
         match self {
             Self::Now => (None, None),
-            Self::In(delay) => {
-                let micros = i64::try_from(delay.as_micros()).unwrap_or(LONGEST);
-                (Some(micros.min(LONGEST)), None)
-            }
+            Self::In(delay) => (Some(micros(delay)), None),
             Self::At(at) => {
                 let latest = 253_402_300_799_000_000; // the end of the year 9999
                 (None, Some(at.as_microsecond().clamp(0, latest)))
             }
         }
     }
+}
+
+/// That long, in microseconds; at most 100 years, beyond which databases differ in what a date
+/// can be.
+pub(crate) fn micros(time: Duration) -> i64 {
+    const LONGEST: i64 = 100 * 366 * 24 * 3600 * 1_000_000;
+    i64::try_from(time.as_micros()).map_or(LONGEST, |micros| micros.min(LONGEST))
 }
 
 /// The statements of publishing, made once per outbox.

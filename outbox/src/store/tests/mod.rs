@@ -117,3 +117,13 @@ fn failure(record_id: i64, attempt: u32) -> FailureRow {
         error: format!("attempt {attempt}"),
     }
 }
+
+#[test]
+fn no_age_overflows() {
+    assert_eq!(super::micros(std::time::Duration::from_micros(7)), 7);
+    assert_eq!(
+        super::micros(std::time::Duration::MAX),
+        super::micros(std::time::Duration::from_secs(u64::MAX / 2))
+    );
+    assert!(super::micros(std::time::Duration::MAX) > 0);
+}
