@@ -108,6 +108,38 @@ macro_rules! handlers {
                 assert_eq!(written, [1]);
             }
 
+            #[outbox_handler(id = "at-once")]
+            async fn at_once(event: Effect, mut tx: Tx<'_, $Db>) -> Result<(), sqlx::Error> {
+                event.write_sql().execute(&mut *tx).await?;
+                Ok(())
+            }
+
+            /// Whoever looks, whenever: a process that is killed there leaves one effect.
+            #[tokio::test]
+            async fn an_effect_and_its_completion_are_never_seen_apart() {
+                let db = outbox_tests::database::$database::fresh().await;
+                sqlx::query(TABLE).execute(&db.pool).await.unwrap();
+                let outbox = Outbox::builder(db.pool.clone())
+                    .registry(Registry::builder().handler::<at_once>())
+                    .retry_policy(quick(9)).build().await.unwrap();
+                let mut tx = db.pool.begin().await.unwrap();
+                for n in 0..300 {
+                    outbox.publish(&mut tx, &Effect { key: (n % 30).to_string(), n }).await.unwrap();
+                }
+                tx.commit().await.unwrap();
+                let dispatcher = outbox.start().await.unwrap();
+                // One statement sees one moment.
+                let both = "select (select count(*) from effect),
+                    (select count(*) from outbox_record where status = 'completed')";
+                eventually("all effects", async || {
+                    let (effects, completed): (i64, i64) =
+                        sqlx::query_as(both).fetch_one(&db.pool).await.unwrap();
+                    assert_eq!(effects, completed);
+                    completed == 300
+                }).await;
+                dispatcher.shutdown().await.unwrap();
+            }
+
             /// As a database does by itself after a deadlock; the first time only.
             #[outbox_handler(id = "gives-up")]
             async fn gives_up(event: Effect, meta: &Metadata, mut tx: Tx<'_, $Db>) -> Result<(), HandlerError> {
