@@ -83,6 +83,9 @@ on_each_database! {
         let outbox = scene.outbox(&db.pool).retry_policy(quick(0)).build().await.unwrap();
         let dispatcher = outbox.start().await.unwrap();
         publish(&outbox, &db.pool, "a", [1]).await;
+        // On a busy machine the delayed one would be due before the first is read.
+        let failed = "select count(*) from outbox_delivery where status = 'failed'";
+        eventually("the failure", async || database::number(&db.pool, failed).await == 1).await;
         let mut tx = db.pool.begin().await.unwrap();
         let event = step("a", 2);
         let sent = outbox.schedule(&event).delay(Duration::from_millis(20)).send(&mut tx).await;
