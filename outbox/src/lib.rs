@@ -48,6 +48,8 @@ mod partition;
 mod store;
 #[cfg(feature = "_store")]
 mod wake;
+#[cfg(feature = "_store")]
+mod watch;
 
 #[cfg(feature = "_store")]
 mod dispatcher;

@@ -1,6 +1,12 @@
 //! [`Wake`]: tells a dispatcher of the same process that there may be something to do.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::{
+    collections::HashSet,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use tokio::sync::Notify;
 
@@ -16,6 +22,12 @@ pub(crate) struct Wake {
     /// A handler was paused or resumed.
     paused: AtomicBool,
     now: AtomicBool,
+    /// Records were published, by whomever.
+    records: AtomicBool,
+    /// Partitions changed hands, or an instance has come or gone.
+    leases: AtomicBool,
+    /// The partitions of this process. Written by the dispatcher.
+    owned: Mutex<HashSet<u16>>,
 }
 
 /// What a dispatcher was woken for.
@@ -25,6 +37,8 @@ pub(crate) struct Call {
     pub(crate) soon: bool,
     pub(crate) later: bool,
     pub(crate) paused: bool,
+    pub(crate) records: bool,
+    pub(crate) leases: bool,
 }
 
 impl Wake {
@@ -48,6 +62,27 @@ impl Wake {
         self.call(&self.paused);
     }
 
+    /// Records were published in these partitions; none are named if that is not known.
+    pub(crate) fn records(&self, parts: &[u16]) {
+        let owned = self.owned.lock().unwrap_or_else(PoisonError::into_inner);
+        let ours = parts.is_empty() || parts.iter().any(|part| owned.contains(part));
+        drop(owned);
+        if ours {
+            self.call(&self.records);
+        }
+    }
+
+    /// Partitions changed hands, or an instance has come or gone.
+    pub(crate) fn leases(&self) {
+        self.call(&self.leases);
+    }
+
+    /// This process owns these partitions now.
+    pub(crate) fn own(&self, parts: impl IntoIterator<Item = u16>) {
+        let mut owned = self.owned.lock().unwrap_or_else(PoisonError::into_inner);
+        *owned = parts.into_iter().collect();
+    }
+
     fn call(&self, what: &AtomicBool) {
         what.store(true, Ordering::Release);
         self.notify.notify_one();
@@ -61,6 +96,8 @@ impl Wake {
             soon: self.soon.swap(false, Ordering::AcqRel),
             later: self.later.swap(false, Ordering::AcqRel),
             paused: self.paused.swap(false, Ordering::AcqRel),
+            records: self.records.swap(false, Ordering::AcqRel),
+            leases: self.leases.swap(false, Ordering::AcqRel),
         }
     }
 }

@@ -16,6 +16,9 @@ const SWEEP_EVERY: Duration = Duration::from_secs(120);
 /// Overdue, and already in memory or without room: not again before this.
 const DUE_AGAIN: Duration = Duration::from_millis(50);
 
+/// First what is pending, then what is due.
+const DUE_AFTER: Duration = Duration::from_millis(100);
+
 const LONGEST_DUE_AGAIN: Duration = Duration::from_millis(800);
 
 /// When what is to be done next. Written by the dispatcher's loop only.
@@ -74,6 +77,12 @@ impl Agenda {
         self.due = now;
     }
 
+    /// Records were committed, and some of them may be due at a later time.
+    pub(super) fn records(&mut self, now: Instant) {
+        self.poll = now;
+        self.due_in(now, DUE_AFTER);
+    }
+
     /// Everything is to be read again now.
     pub(super) fn sweep(&mut self, now: Instant) {
         self.all(now);
@@ -122,7 +131,6 @@ impl Agenda {
         let polled = now >= self.poll;
         if polled {
             self.poll = now + self.poll_interval;
-            self.due = now;
         }
         probed || polled
     }

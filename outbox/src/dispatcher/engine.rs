@@ -2,16 +2,16 @@
 //! loop in [`super::run`] does what it says.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeSet, HashMap, HashSet},
     sync::Arc,
 };
 
 use tokio::time::Instant;
 
 use crate::{
-    fetch::{Arrived, Claim, Round, Watermarks},
+    fetch::{Arrived, Round, Watermarks},
     lane::{HandlerIx, LaneSettings, Lanes, Route},
-    lease::{Changes, Leases},
+    lease::{Changes, Claim, Leases},
     route::Router,
     store::{Fetched, LaneName, Lease},
 };
@@ -80,19 +80,30 @@ impl Engine {
         }
     }
 
-    /// What to ask the database for to keep and extend what is owned.
-    pub(crate) fn claim(&self, micros: i64) -> Claim {
+    /// What to ask the database for to keep what is owned, to give up what is drained and to get
+    /// a fair share. From now on nothing of what is drained is in memory.
+    pub(crate) fn claim(&mut self, micros: i64, left: BTreeSet<Lease>) -> Claim {
+        let drained = self.lanes.drained();
+        if !drained.is_empty() {
+            self.lanes.lose(&drained, &[]);
+        }
+        drained.iter().for_each(|part| {
+            self.may_block.remove(part);
+        });
         Claim {
             owner: self.leases.owner,
             partitions: self.partitions,
             micros,
+            joins: self.leases.is_new(),
+            drained: self.leases.give_up(&drained),
             held: self.leases.held(),
+            left,
             renames: self.renames.clone(),
             router: Arc::clone(&self.router),
         }
     }
 
-    /// The answer to a claim. What was lost has to be stopped by the caller, before this.
+    /// The answer to a claim. What was lost has to be stopped by the caller.
     pub(crate) fn claimed(&mut self, leases: &[Lease], asked_at: Instant) -> Changes {
         let changes = self.leases.claimed(leases, asked_at);
         for part in &changes.lost {
@@ -104,6 +115,32 @@ impl Engine {
             self.may_block.insert(*part);
         }
         changes
+    }
+
+    /// Closes partitions, or opens closed ones again, until so many stay open. No fetch may be
+    /// under way. Whether some are open again, and have to be read.
+    pub(crate) fn keep_open(&mut self, share: usize) -> bool {
+        let open = self.marks.parts();
+        if open.len() > share {
+            // Those with the least in memory are drained first.
+            let load = self.lanes.load();
+            let mut parts = open;
+            parts.sort_by_key(|part| load.get(part).copied().unwrap_or(0));
+            parts.truncate(parts.len() - share);
+            parts.iter().for_each(|part| self.marks.remove(*part));
+            self.lanes.close(&parts);
+            return false;
+        }
+        let held = self.leases.held();
+        let closed = held.iter().map(|lease| lease.part);
+        let mut closed: Vec<u16> = closed.filter(|part| self.lanes.is_closed(*part)).collect();
+        closed.truncate(share - open.len());
+        closed.iter().for_each(|part| {
+            self.marks.add(*part);
+            self.may_block.insert(*part);
+        });
+        self.lanes.reopen(&closed);
+        !closed.is_empty()
     }
 
     /// Room for records. What is read must fit into it.

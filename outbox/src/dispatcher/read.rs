@@ -11,8 +11,9 @@ use super::{
 };
 use crate::{
     Database,
-    fetch::{Arrived, Claim, Fetcher, Round},
-    store::Lease,
+    fetch::{Arrived, Fetcher, Round},
+    lease::{Claim, Claimed},
+    watch::Session,
 };
 
 /// What the reading task gives back.
@@ -23,13 +24,24 @@ pub(super) struct Read<Db: Database> {
 
 pub(super) enum Answer {
     Round(Box<Round>, Result<Arrived, sqlx::Error>),
-    Claim(Instant, Result<(Vec<Lease>, Vec<String>), sqlx::Error>),
+    Claim(Asked, Result<Claimed, sqlx::Error>),
+}
+
+/// When a claim was made, and in which session.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Asked {
+    at: Instant,
+    session: u64,
 }
 
 /// How long what could be read waits for room before something slow is put aside.
 pub(super) const PATIENCE: Duration = Duration::from_millis(250);
 /// How often to ask which handlers are paused, and to renew at the latest.
 const PAUSED_EVERY: Duration = Duration::from_secs(5);
+/// What nobody owns is left to those who have too few for this long.
+const LEFT_FOR: Duration = Duration::from_millis(100);
+/// How often to look for more while it owns less than it should.
+const TOO_FEW: Duration = Duration::from_millis(500);
 
 impl<Db: Database> Run<Db> {
     pub(super) fn start_reading(&mut self, now: Instant) {
@@ -37,12 +49,12 @@ impl<Db: Database> Run<Db> {
             return;
         }
         if now >= self.claim_at() {
-            let claim = self.claim();
+            let (claim, asked) = (self.claim(), self.asked(now));
             self.paused_at = now;
             self.reading = self.fetcher.take().map(|mut fetcher| {
                 tokio::spawn(async move {
-                    let answer = self::claim(&mut fetcher, &claim).await;
-                    let answer = Answer::Claim(now, answer);
+                    let answer = fetcher.claim(&claim).await;
+                    let answer = Answer::Claim(asked, answer);
                     Read { fetcher, answer }
                 })
             });
@@ -94,9 +106,9 @@ impl<Db: Database> Run<Db> {
         };
         self.fetcher = Some(fetcher);
         let failed = match answer {
-            Answer::Claim(asked_at, Ok((leases, paused))) => {
+            Answer::Claim(asked, Ok(claimed)) => {
                 self.outage.over();
-                self.claimed(asked_at, &leases, &paused);
+                self.claimed(asked, claimed);
                 return;
             }
             Answer::Round(round, Ok(arrived)) => {
@@ -129,29 +141,75 @@ impl<Db: Database> Run<Db> {
         }
     }
 
-    pub(super) fn claimed(&mut self, asked_at: Instant, leases: &[Lease], paused: &[String]) {
-        let changes = self.engine.claimed(leases, asked_at);
+    pub(super) fn claimed(&mut self, asked: Asked, claimed: Claimed) {
+        let now = Instant::now();
+        let changes = self.engine.claimed(&claimed.leases, asked.at);
+        self.confirmed = asked.session;
+        self.left = claimed.left;
+        self.share = claimed.share;
         if !changes.lost.is_empty() {
             tracing::warn!(partitions = ?changes.lost, "lost leases; what ran for them is stopped");
             let stopped = self.stop_running(|part| changes.lost.contains(&part));
             self.engine.lanes.lose(&changes.lost, &stopped);
         }
         if !changes.gained.is_empty() {
-            tracing::info!(partitions = changes.gained.len(), "owns partitions");
-            self.agenda.sweep(Instant::now());
+            let (owned, peers) = (self.engine.leases.count(), claimed.peers);
+            tracing::info!(
+                gained = changes.gained.len(),
+                owned,
+                peers,
+                "owns partitions"
+            );
+            self.agenda.sweep(now);
         }
-        if self.engine.pause(paused) {
-            self.agenda.sweep(Instant::now());
+        let (held, draining) = (self.engine.leases.count(), self.engine.lanes.closed());
+        let keep = self.hand_over.keep(self.share, held, draining, now);
+        if self.engine.keep_open(keep) {
+            self.agenda.sweep(now);
+        }
+        let owned = self.engine.leases.held();
+        self.outbox
+            .inner
+            .wake
+            .own(owned.iter().map(|lease| lease.part));
+        if self.engine.pause(&claimed.paused) {
+            self.agenda.sweep(now);
         }
     }
 
     pub(super) fn claim_at(&self) -> Instant {
-        let renew = self.engine.leases.renew_at();
-        renew.min(self.paused_at + PAUSED_EVERY)
+        let mut at = self.engine.leases.renew_at();
+        at = at.min(self.paused_at + PAUSED_EVERY);
+        if !self.left.is_empty() {
+            at = at.min(self.paused_at + LEFT_FOR);
+        }
+        if self.engine.leases.count() < self.share {
+            at = at.min(self.paused_at + TOO_FEW);
+        }
+        if let Some(next) = self.hand_over.next() {
+            at = at.min(next.max(self.paused_at + LEFT_FOR));
+        }
+        if self.engine.lanes.closed() > 0 && !self.engine.lanes.drained().is_empty() {
+            at = at.min(self.paused_at);
+        }
+        at
     }
 
-    pub(super) fn claim(&self) -> Claim {
-        self.engine.claim(self.lease_micros())
+    pub(super) fn claim(&mut self) -> Claim {
+        let micros = self.lease_micros();
+        self.engine.claim(micros, self.left.clone())
+    }
+
+    pub(super) fn asked(&self, now: Instant) -> Asked {
+        Asked {
+            at: now,
+            session: self.session().number(),
+        }
+    }
+
+    pub(super) fn session(&self) -> Session {
+        let session = self.session.as_ref();
+        session.map_or(Session::None, |session| *session.borrow())
     }
 
     pub(super) fn lease_micros(&self) -> i64 {
@@ -164,13 +222,4 @@ impl<Db: Database> Run<Db> {
 /// Whatever was done then is to be done now.
 pub(super) fn long_ago(now: Instant) -> Instant {
     now.checked_sub(PAUSED_EVERY).unwrap_or(now)
-}
-
-pub(super) async fn claim<Db: Database>(
-    fetcher: &mut Fetcher<Db>,
-    claim: &Claim,
-) -> Result<(Vec<Lease>, Vec<String>), sqlx::Error> {
-    let leases = fetcher.claim(claim).await?;
-    let paused = fetcher.paused().await?;
-    Ok((leases, paused))
 }

@@ -3,12 +3,16 @@
 //! One fetch and one write are under way at most, each in a task of its own that gives its
 //! connection back with its answer; handlers run in tasks of their own.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+    time::Duration,
+};
 
 use tokio::{
     sync::{
         mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
-        oneshot,
+        oneshot, watch,
     },
     task::JoinHandle,
     time::{Instant, sleep_until},
@@ -18,7 +22,7 @@ use super::{
     agenda::Agenda,
     engine::Engine,
     prune::PRUNE_EVERY,
-    read::{PATIENCE, Read, claim, long_ago},
+    read::{PATIENCE, Read, long_ago},
     work::Started,
     write::Written,
 };
@@ -27,9 +31,12 @@ use crate::{
     clock::YEAR,
     fetch::Fetcher,
     lane::{HandlerIx, Work},
+    lease::HandOver,
     outage::Outage,
     settle::Settler,
+    store::Lease,
     wake::Call,
+    watch::{Session, Watcher},
 };
 
 /// One running dispatcher.
@@ -54,6 +61,25 @@ pub(super) struct Run<Db: Database> {
     pub(super) full_since: Option<Instant>,
     pub(super) pruned_at: Instant,
     pub(super) pruning: Option<JoinHandle<()>>,
+    /// Watches for signs of other processes; stopped when this is dropped.
+    watcher: Option<AbortOnDrop>,
+    pub(super) session: Option<watch::Receiver<Session>>,
+    /// The session under which the leases were confirmed.
+    pub(super) confirmed: u64,
+    /// Free at the last claim, and left to others.
+    pub(super) left: BTreeSet<Lease>,
+    pub(super) hand_over: HandOver,
+    /// How many partitions this process should own.
+    pub(super) share: usize,
+}
+
+/// A task that ends with whoever holds this.
+struct AbortOnDrop(JoinHandle<()>);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 impl<Db: Database> Run<Db> {
@@ -76,6 +102,12 @@ impl<Db: Database> Run<Db> {
             full_since: None,
             pruned_at: now,
             pruning: None,
+            watcher: None,
+            session: None,
+            confirmed: 0,
+            left: BTreeSet::new(),
+            hand_over: HandOver::default(),
+            share: 0,
             engine,
             outbox,
         }
@@ -86,12 +118,28 @@ impl<Db: Database> Run<Db> {
         let Some(mut fetcher) = self.fetcher.take() else {
             return Ok(());
         };
-        let asked_at = Instant::now();
-        let answer = claim(&mut fetcher, &self.claim()).await;
+        let asked = self.asked(Instant::now());
+        let answer = fetcher.claim(&self.claim()).await;
         self.fetcher = Some(fetcher);
-        let (leases, paused) = answer?;
-        self.claimed(asked_at, &leases, &paused);
+        self.claimed(asked, answer?);
+        self.start_watching();
         Ok(())
+    }
+
+    fn start_watching(&mut self) {
+        let inner = &self.outbox.inner;
+        let watcher = Watcher::new(
+            inner.pool.clone(),
+            inner.names.clone(),
+            self.engine.leases.owner,
+            Arc::clone(&inner.wake),
+            inner.config.poll_interval.min(YEAR),
+        );
+        self.watcher = None;
+        if let Some((watcher, session)) = watcher {
+            self.session = Some(session);
+            self.watcher = Some(AbortOnDrop(tokio::spawn(watcher.run())));
+        }
     }
 
     /// Runs until `stop` says within which time to stop.
@@ -116,6 +164,10 @@ impl<Db: Database> Run<Db> {
                 read = joined(&mut self.reading) => self.read(read),
                 written = joined(&mut self.writing) => self.wrote(written),
                 call = wake.called() => self.called(call),
+                changed = changed(&mut self.session) => if !changed {
+                    tracing::error!("the watching task panicked; it is started again");
+                    self.start_watching();
+                },
                 () = sleep_until(next) => {}
                 limit = &mut stop => break limit.ok(),
             }
@@ -141,6 +193,8 @@ impl<Db: Database> Run<Db> {
         let owner = self.engine.leases.owner;
         self.engine = self.outbox.engine();
         self.engine.leases.owner = owner;
+        self.left.clear();
+        self.hand_over = HandOver::default();
         self.fetcher = Some(self.outbox.inner.fetcher());
         self.settler = Some(self.outbox.inner.settler());
         self.paused_at = long_ago(Instant::now());
@@ -157,7 +211,10 @@ impl<Db: Database> Run<Db> {
         if call.now {
             self.agenda.all(now);
         }
-        if call.paused {
+        if call.records {
+            self.agenda.records(now);
+        }
+        if call.paused || call.leases {
             self.paused_at = long_ago(now);
         }
     }
@@ -175,6 +232,14 @@ impl<Db: Database> Run<Db> {
             next = next.max(Instant::now() + Duration::from_millis(100));
         }
         next
+    }
+}
+
+/// When the session changes. False if whoever tells it is gone.
+async fn changed(session: &mut Option<watch::Receiver<Session>>) -> bool {
+    match session {
+        Some(session) => session.changed().await.is_ok(),
+        None => std::future::pending().await,
     }
 }
 

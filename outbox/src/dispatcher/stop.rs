@@ -8,7 +8,7 @@ use super::{
     read::{Answer, Read},
     run::{Run, joined},
 };
-use crate::{Database, store::Fence};
+use crate::Database;
 
 /// Leases that could not be renewed while stopping: not again before this.
 const RENEW_AGAIN: Duration = Duration::from_millis(100);
@@ -81,21 +81,19 @@ impl<Db: Database> Run<Db> {
         };
         self.fetcher = Some(fetcher);
         match answer {
-            Answer::Claim(asked_at, Ok((leases, paused))) => {
-                self.claimed(asked_at, &leases, &paused);
-            }
+            Answer::Claim(asked, Ok(claimed)) => self.claimed(asked, claimed),
             Answer::Claim(_, Err(_)) => {}
             Answer::Round(round, _) => self.engine.failed(*round),
         }
     }
 
     pub(super) async fn renew(&mut self) {
-        let (fence, micros) = (self.engine.leases.fence(), self.lease_micros());
+        let (owner, micros) = (self.engine.leases.owner, self.lease_micros());
         self.renewed_at = Instant::now();
         let Some(fetcher) = &mut self.fetcher else {
             return;
         };
-        match fetcher.renew(&fence, micros).await {
+        match fetcher.renew(owner, micros).await {
             Ok(()) => self.engine.leases.renewed(self.renewed_at),
             Err(error) => {
                 self.outage.failed("renewing its leases", &error);
@@ -111,10 +109,10 @@ impl<Db: Database> Run<Db> {
                 Err(_) => reading.abort(),
             }
         }
-        let fence: Fence = self.engine.leases.fence();
+        let owner = self.engine.leases.owner;
         let fetcher = self.fetcher.take();
         let mut fetcher = fetcher.unwrap_or_else(|| self.outbox.inner.fetcher());
-        match tokio::time::timeout(limit, fetcher.release(&fence)).await {
+        match tokio::time::timeout(limit, fetcher.leave(owner)).await {
             Ok(Ok(())) => tracing::info!("stopped, and gave its partitions up"),
             Ok(Err(error)) => tracing::warn!(%error, "stopped; its leases run out by themselves"),
             Err(_) => tracing::warn!("stopped; its leases run out by themselves"),

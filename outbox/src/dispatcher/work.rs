@@ -19,7 +19,8 @@ pub(super) struct Started {
 impl<Db: Database> Run<Db> {
     /// Starts what the lanes say, unless another process may own it by now.
     pub(super) fn start_work(&mut self, now: Instant) {
-        if !self.engine.leases.are_valid(now) {
+        let trusted = self.session().is_trusted(self.confirmed, now);
+        if !trusted || !self.engine.leases.are_valid(now) {
             return;
         }
         let works = self.engine.lanes.take_work();

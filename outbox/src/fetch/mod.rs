@@ -7,5 +7,5 @@ pub(crate) mod round;
 pub(crate) mod watermark;
 
 pub(crate) use late::Late;
-pub(crate) use round::{Arrived, Claim, Fetcher, Round};
+pub(crate) use round::{Arrived, Fetcher, Round};
 pub(crate) use watermark::{Plan, Watermarks};

@@ -12,8 +12,9 @@ use uuid::Uuid;
 use super::{Late, Plan};
 use crate::{
     Database,
+    lease::{Claim, Claimed},
     route::Router,
-    store::{Fence, Fetched, FetchedDelivery, Known, LaneName, Lease, Link, Names},
+    store::{Fetched, FetchedDelivery, Known, LaneName, Link, Names},
 };
 
 /// What is to be read.
@@ -149,91 +150,33 @@ impl<Db: Database> Fetcher<Db> {
         Ok(arrived)
     }
 
-    /// Renews and takes leases, and prepares what was gained: see [`adopt`](Self::adopt).
-    pub(crate) async fn claim(&mut self, claim: &Claim) -> Result<Vec<Lease>, sqlx::Error> {
-        let leases = self.claim_and_adopt(claim).await;
-        self.link.done(&leases);
-        leases
+    /// Renews and takes leases, and prepares what was gained.
+    pub(crate) async fn claim(&mut self, claim: &Claim) -> Result<Claimed, sqlx::Error> {
+        let connection = self.link.connection().await?;
+        let claimed = claim.make::<Db>(connection, &self.names).await;
+        self.link.done(&claimed);
+        claimed
     }
 
-    async fn claim_and_adopt(&mut self, claim: &Claim) -> Result<Vec<Lease>, sqlx::Error> {
+    /// Says that this process lives and renews what it owns, without taking more.
+    pub(crate) async fn renew(&mut self, owner: Uuid, micros: i64) -> Result<(), sqlx::Error> {
         let connection = self.link.connection().await?;
-        let Claim {
-            owner,
-            partitions,
-            micros,
-            ..
-        } = *claim;
-        let leases = Db::claim(connection, &self.names, owner, partitions, micros).await?;
-        let gained: Vec<Lease> = leases
-            .iter()
-            .filter(|lease| !claim.held.contains(lease))
-            .copied()
-            .collect();
-        if !gained.is_empty() {
-            let fence = Fence {
-                owner,
-                leases: gained,
-            };
-            self.adopt(claim, &fence).await?;
-        }
-        Ok(leases)
-    }
-
-    /// The handlers that were paused.
-    pub(crate) async fn paused(&mut self) -> Result<Vec<String>, sqlx::Error> {
-        let connection = self.link.connection().await?;
-        let paused = Db::paused(connection, &self.names).await;
-        self.link.done(&paused);
-        paused
-    }
-
-    /// Renews leases without taking others.
-    pub(crate) async fn renew(&mut self, fence: &Fence, micros: i64) -> Result<(), sqlx::Error> {
-        let connection = self.link.connection().await?;
-        let renewed = Db::renew(connection, &self.names, fence, micros).await;
+        let renewed = Db::heartbeat(connection, &self.names, owner, micros).await;
         self.link.done(&renewed);
         renewed
     }
 
-    /// Gives leases up.
-    pub(crate) async fn release(&mut self, fence: &Fence) -> Result<(), sqlx::Error> {
+    /// Gives everything up and tells the others.
+    pub(crate) async fn leave(&mut self, owner: Uuid) -> Result<(), sqlx::Error> {
         let connection = self.link.connection().await?;
-        let released = Db::release(connection, &self.names, fence).await;
-        self.link.done(&released);
-        released
+        let left = async {
+            Db::bury(connection, &self.names, owner, false).await?;
+            Db::ring(connection, &self.names).await
+        };
+        let left = left.await;
+        self.link.done(&left);
+        left
     }
-
-    /// Before the first record of a partition is read: what an older version of the program left
-    /// under old names, or could not handle, becomes this one's.
-    async fn adopt(&mut self, claim: &Claim, fence: &Fence) -> Result<(), sqlx::Error> {
-        const AT_ONCE: i64 = 5_000;
-        let connection = self.link.connection().await?;
-        for (old, new) in &claim.renames {
-            Db::rename(connection, &self.names, fence, old, new).await?;
-        }
-        let parts: Vec<u16> = fence.leases.iter().map(|lease| lease.part).collect();
-        for event in Db::unhandled(connection, &self.names, &parts).await? {
-            if claim.router.route(&event).is_empty() {
-                continue;
-            }
-            while Db::requeue(connection, &self.names, fence, &event, AT_ONCE).await? > 0 {}
-        }
-        Ok(())
-    }
-}
-
-/// Renewing what this process owns and taking what is free.
-#[derive(Debug)]
-pub(crate) struct Claim {
-    pub(crate) owner: Uuid,
-    pub(crate) partitions: u16,
-    /// How long the leases last.
-    pub(crate) micros: i64,
-    pub(crate) held: Vec<Lease>,
-    /// Old ids of handlers, each with its present one.
-    pub(crate) renames: Vec<(&'static str, &'static str)>,
-    pub(crate) router: Arc<Router>,
 }
 
 impl Arrived {

@@ -133,6 +133,9 @@ impl Lanes {
         handler: HandlerIx,
         rows: Vec<FetchedDelivery>,
     ) {
+        if self.is_closed(name.part) {
+            return;
+        }
         let held = self.held(name.part);
         let lane = self.keys.get_mut(&*name.key);
         let Some(lane) = lane.and_then(|key| key.lane(handler)) else {
@@ -184,7 +187,7 @@ impl Lanes {
     /// A lane in which, as the fetch saw it, the first parked delivery could run.
     pub(crate) fn runnable_lane(&mut self, name: &LaneName, handler: HandlerIx) {
         let places = self.handlers.get(usize::from(handler));
-        if places.is_none_or(|places| places.paused) {
+        if places.is_none_or(|places| places.paused) || self.is_closed(name.part) {
             return;
         }
         let held = self.held(name.part);

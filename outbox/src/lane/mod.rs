@@ -10,6 +10,7 @@
 //! split together, in their order: a lane that has rows has them for all it holds, so that after
 //! a crash nothing that was behind comes first.
 
+mod close;
 mod finish;
 mod ingest;
 #[expect(clippy::module_inception, reason = "one lane among the lanes")]
@@ -19,7 +20,7 @@ mod release;
 mod tests;
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::{BTreeSet, HashMap, VecDeque},
     mem,
     sync::Arc,
 };
@@ -97,6 +98,8 @@ pub(crate) struct Lanes {
     unwritten: Unwritten,
     start: Vec<Work>,
     checks: Vec<LaneName>,
+    /// Partitions that are to be handed over: nothing is started in them.
+    closed: BTreeSet<u16>,
     fetching: bool,
     /// Written, to be forgotten when the fetch that is under way has arrived.
     fading: Vec<Unwritten>,
@@ -154,6 +157,7 @@ impl Lanes {
             unwritten: Unwritten::default(),
             start: Vec::new(),
             checks: Vec::new(),
+            closed: BTreeSet::new(),
             fetching: false,
             fading: Vec::new(),
         }
@@ -215,6 +219,7 @@ impl Lanes {
             || !self.start.is_empty()
             || !self.checks.is_empty()
             || !self.fading.is_empty()
+            || !self.closed.is_empty()
             || self.has_unwritten()
             || self.handlers.iter().any(places);
         left.then(|| format!("{self:?}"))

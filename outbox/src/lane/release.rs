@@ -28,6 +28,10 @@ impl Lanes {
         let Some(places) = self.handlers.get_mut(usize::from(handler)) else {
             return;
         };
+        if self.closed.contains(&part) {
+            // Before it is drained all of it is forgotten.
+            return;
+        }
         if let Some(item) = lane.queue.front() {
             if places.taken >= settings.places {
                 lane.queued_for_place = true;
@@ -190,6 +194,7 @@ impl Lanes {
     pub(crate) fn lose(&mut self, lost: &[u16], stopped: &[HandlerIx]) {
         self.era += 1;
         let is_lost = |part: &u16| lost.contains(part);
+        self.closed.retain(|part| !is_lost(part));
         self.keys.retain(|_, key| !is_lost(&key.held.part));
         self.checks.retain(|lane| !is_lost(&lane.part));
         let batch = &mut self.unwritten.batch;

@@ -6,10 +6,10 @@ use super::Names;
 
 /// The right to work on one partition.
 ///
-/// Written by [`LeaseSql::claim`] only, in the database's time. The epoch grows whenever the
+/// Written by [`LeaseSql::take`] only, in the database's time. The epoch grows whenever the
 /// partition changes hands, and never otherwise: whoever holds an older one owns nothing any more.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Lease {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Lease {
     pub(crate) part: u16,
     pub(crate) epoch: i64,
 }
@@ -42,33 +42,90 @@ impl Fence {
     }
 }
 
-/// The statements on leases.
+/// Who is there, and who owns what, at one moment.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Survey {
+    pub(crate) instances: Vec<Instance>,
+    pub(crate) leases: Vec<Owned>,
+}
+
+/// A process that runs a dispatcher.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Instance {
+    pub(crate) id: Uuid,
+    /// It has not said for too long that it lives.
+    pub(crate) expired: bool,
+}
+
+/// A partition and its owner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Owned {
+    pub(crate) part: u16,
+    pub(crate) epoch: i64,
+    pub(crate) owner: Option<Uuid>,
+    /// By the database's clock the owner's time is up, or, without an owner, the time for which
+    /// the partition is reserved to those who have too few.
+    pub(crate) expired: bool,
+}
+
+/// The statements on instances and leases.
+///
+/// An instance's row is written by its own process; any other deletes it when the instance is
+/// dead. A partition is taken by [`take`](Self::take) only, and given up by its owner, or in the
+/// statement that buries its owner.
 pub trait LeaseSql: sqlx::Database {
-    /// Renews the leases of this owner and takes every one that is free or has expired, for
-    /// `micros` microseconds from now. Returns all that are this owner's now.
+    /// Adds the partitions that are missing.
     #[doc(hidden)]
-    fn claim(
+    fn seed(
+        connection: &mut Self::Connection,
+        names: &Names,
+        partitions: u16,
+    ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
+
+    /// Says that this instance lives, for `micros` microseconds from now, and renews its leases.
+    /// Takes none.
+    #[doc(hidden)]
+    fn heartbeat(
         connection: &mut Self::Connection,
         names: &Names,
         owner: Uuid,
-        partitions: u16,
-        micros: i64,
-    ) -> impl Future<Output = Result<Vec<Lease>, sqlx::Error>> + Send;
-
-    /// Renews these leases, as far as they are still this owner's, and takes no others.
-    #[doc(hidden)]
-    fn renew(
-        connection: &mut Self::Connection,
-        names: &Names,
-        fence: &Fence,
         micros: i64,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 
-    /// Gives these leases up, for others to take at once.
+    /// Who is there, and who owns what.
+    #[doc(hidden)]
+    fn survey(
+        connection: &mut Self::Connection,
+        names: &Names,
+    ) -> impl Future<Output = Result<Survey, sqlx::Error>> + Send;
+
+    /// Takes those of these partitions that nobody owns, or whose owner's time is up, for `micros`
+    /// microseconds from now, each with its next epoch.
+    #[doc(hidden)]
+    fn take(
+        connection: &mut Self::Connection,
+        names: &Names,
+        owner: Uuid,
+        parts: &[u16],
+        micros: i64,
+    ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
+
+    /// Gives these leases up, as far as they are still this owner's: at once for anyone, or for
+    /// `reserved` microseconds to those who have too few.
     #[doc(hidden)]
     fn release(
         connection: &mut Self::Connection,
         names: &Names,
         fence: &Fence,
+        reserved: Option<i64>,
+    ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
+
+    /// Deletes an instance that has said so itself, or whose time is up, and frees what it owned.
+    #[doc(hidden)]
+    fn bury(
+        connection: &mut Self::Connection,
+        names: &Names,
+        instance: Uuid,
+        only_expired: bool,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 }

@@ -17,6 +17,7 @@ mod settle;
 pub(crate) mod sqlite;
 #[cfg(test)]
 mod tests;
+mod watch;
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -25,7 +26,7 @@ use sqlx::{AssertSqlSafe, Pool, SqlSafeStr as _, SqlStr};
 
 use crate::{Record, Result};
 pub(crate) use fetch::{FetchSql, Fetched, FetchedDelivery, Known, LaneName, Page, Writers};
-pub(crate) use lease::{Fence, Lease, LeaseSql};
+pub(crate) use lease::{Fence, Instance, Lease, LeaseSql, Owned, Survey};
 pub(crate) use link::Link;
 pub(crate) use migrate::Migration;
 pub(crate) use migrate::printed;
@@ -33,6 +34,7 @@ pub(crate) use names::Names;
 pub(crate) use operate::{OperateSql, Prunable};
 pub(crate) use report::{Counted, Query, ReportSql};
 pub(crate) use settle::{Batch, DeliveryRow, FailureRow, SettleSql};
+pub(crate) use watch::{Heard, SessionKey, Tick, WatchSql};
 
 /// A database that can hold the outbox: `sqlx::Sqlite`, `sqlx::Postgres` or `sqlx::MySql`, each
 /// with the feature of the same name.
@@ -44,7 +46,7 @@ pub trait Database: sqlx::Database + Driver {}
 
 /// What each driver does. Sealed: users choose a database, they do not write one.
 pub trait Driver:
-    SchemaSql + PublishSql + LeaseSql + FetchSql + SettleSql + ReportSql + OperateSql
+    SchemaSql + PublishSql + LeaseSql + FetchSql + SettleSql + ReportSql + OperateSql + WatchSql
 {
 }
 

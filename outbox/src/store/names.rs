@@ -34,6 +34,15 @@ impl Names {
         format!("{}{name}", self.prefix)
     }
 
+    /// The channel on which processes tell each other, in one database.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn channel(&self) -> String {
+        match &self.schema {
+            Some(schema) => format!("{schema}.{}", self.prefix),
+            None => self.prefix.clone(),
+        }
+    }
+
     /// The schema, quoted, if there is one.
     pub(crate) fn schema(&self) -> Option<&str> {
         self.schema.as_deref()

@@ -2,7 +2,7 @@
 //! in the caller's task.
 
 use std::{
-    collections::{BTreeMap, HashSet},
+    collections::{BTreeMap, BTreeSet, HashSet},
     mem,
 };
 
@@ -69,14 +69,13 @@ impl Hands {
         // One runs at a time, so places are no matter.
         let mut engine = self.outbox.engine_with(|_| u32::MAX);
         engine.leases.owner = OWNER;
-        let claim = engine.claim(LEASE);
-        let leases = self.fetcher.claim(&claim).await.map_err(database)?;
-        if leases.len() < usize::from(claim.partitions) {
+        let claim = engine.claim(LEASE, BTreeSet::new());
+        let claimed = self.fetcher.claim(&claim).await.map_err(database)?;
+        if claimed.leases.len() < usize::from(claim.partitions) {
             return Err(KitError::DispatcherRuns.into());
         }
-        let paused = self.fetcher.paused().await.map_err(database)?;
-        engine.claimed(&leases, Instant::now());
-        engine.pause(&paused);
+        engine.claimed(&claimed.leases, Instant::now());
+        engine.pause(&claimed.paused);
         Ok(Run {
             hands: self,
             engine,

@@ -35,6 +35,10 @@ enum Step {
     Steal(u16, u8),
     Claim(bool),
     Crash(bool),
+    /// So many partitions are kept; the others are to be handed over.
+    Keep(usize),
+    /// Those that are drained are, and come back.
+    HandOver(u8),
 }
 
 /// Printed one to a line.
@@ -84,6 +88,8 @@ fn steps(rough: bool) -> impl Strategy<Value = Steps> {
         2 => (0usize..8).prop_map(Step::Replay),
         2 => (0u16..3, any::<bool>()).prop_map(|(handler, on)| Step::Pause(handler, on)),
         1 => Just(Step::Spill),
+        3 => (0usize..3).prop_map(Step::Keep),
+        3 => (0u8..3).prop_map(Step::HandOver),
     ];
     let harsh = prop_oneof![
         2 => (0usize..8, any::<bool>()).prop_map(|(at, failed)| Step::Discard(at, failed)),
@@ -129,6 +135,8 @@ fn step(world: &mut World, step: Step) {
         Step::Steal(part, work) => world.steal(part, work),
         Step::Claim(all) => world.claim(all),
         Step::Crash(commit) => world.crash(commit),
+        Step::Keep(share) => world.keep(share),
+        Step::HandOver(work) => world.hand_over(work),
     }
 }
 
@@ -154,6 +162,7 @@ fn is_done(world: &World) -> bool {
 /// the loop makes after an error, a pause, or a lost lease.
 pub(super) fn finish(world: &mut World) -> bool {
     world.claim(true);
+    world.keep(2);
     (0..)
         .zip(HANDLERS)
         .for_each(|(ix, _)| world.pause(ix, false));

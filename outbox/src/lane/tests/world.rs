@@ -1,7 +1,7 @@
 //! A dispatcher and its database, without tasks and SQL: does one thing at a time, as the loop in
 //! `dispatcher::run` does, and asks the [`Laws`] whether it may.
 
-use std::{mem, time::Duration};
+use std::{collections::BTreeSet, mem, time::Duration};
 
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -129,6 +129,25 @@ impl World {
         self.laws.restarted(lost);
         self.sweep |= !changes.gained.is_empty();
         self.expired = false;
+    }
+
+    /// This process is to own so many partitions: others are closed, or opened again.
+    pub(super) fn keep(&mut self, share: usize) {
+        self.arrive(true);
+        self.sweep |= self.engine.keep_open(share);
+    }
+
+    /// What is drained goes to another process, which does some work, and comes back. No fault:
+    /// nothing may be done twice.
+    pub(super) fn hand_over(&mut self, work: u8) {
+        self.arrive(true);
+        for lease in self.engine.claim(0, BTreeSet::new()).drained {
+            self.db.give(lease.part, self.thief);
+            for done in (0..work).flat_map(|_| self.db.work_off(lease.part)) {
+                self.laws.completed_elsewhere(done);
+            }
+        }
+        self.claim(true);
     }
 
     /// What has its place when a handler is paused may still start.

@@ -1,28 +1,48 @@
-//! Leases in MySQL.
+//! Instances and leases in MySQL.
 
-use sqlx::{Connection as _, MySql, MySqlConnection, Row as _};
+use sqlx::{Connection as _, MySql, MySqlConnection, Transaction};
 use uuid::Uuid;
 
 use super::places;
-use crate::store::{Fence, Lease, LeaseSql, Names, settle::json, trusted};
+use crate::store::{Fence, Instance, LeaseSql, Names, Owned, Survey, settle::json, trusted};
 
 impl LeaseSql for MySql {
-    async fn claim(
+    async fn seed(
+        connection: &mut MySqlConnection,
+        names: &Names,
+        partitions: u16,
+    ) -> Result<(), sqlx::Error> {
+        let lease = names.table("lease", '`');
+        let sql = trusted(format!(
+            "insert ignore into {lease} (part) select p.part from json_table(?, '$[*]' columns (part smallint path '$')) p"
+        ));
+        let all: Vec<u16> = (0..partitions).collect();
+        sqlx::query(sql)
+            .bind(json(&all)?)
+            .execute(connection)
+            .await?;
+        Ok(())
+    }
+
+    async fn heartbeat(
         connection: &mut MySqlConnection,
         names: &Names,
         owner: Uuid,
-        partitions: u16,
         micros: i64,
-    ) -> Result<Vec<Lease>, sqlx::Error> {
-        let lease = names.table("lease", '`');
-        add_missing(connection, &lease, partitions).await?;
-        // For the next transaction only. Otherwise every row that is looked at stays locked, also
-        // those of others.
-        sqlx::query("set transaction isolation level read committed")
-            .execute(&mut *connection)
+    ) -> Result<(), sqlx::Error> {
+        let (instance, lease) = (names.table("instance", '`'), names.table("lease", '`'));
+        let mut tx = begin(connection).await?;
+        let alive = trusted(format!(
+            "insert into {instance} (id, started_at, expires_at)
+values (?, utc_timestamp(6), utc_timestamp(6) + interval ? microsecond)
+on duplicate key update expires_at = values(expires_at)"
+        ));
+        sqlx::query(alive)
+            .bind(owner)
+            .bind(micros)
+            .execute(&mut *tx)
             .await?;
-        let mut tx = connection.begin().await?;
-        // Without `skip locked`: what is settled at this moment is to be renewed too.
+        // What is settled at this moment is waited for: it is to be renewed too.
         let renew = trusted(format!(
             "update {lease} set expires_at = utc_timestamp(6) + interval ? microsecond where owner = ?"
         ));
@@ -31,11 +51,61 @@ impl LeaseSql for MySql {
             .bind(owner)
             .execute(&mut *tx)
             .await?;
-        let free = trusted(format!(
-            "select part from {lease} where owner is null or expires_at <= utc_timestamp(6)
-order by part for update skip locked"
+        tx.commit().await
+    }
+
+    async fn survey(
+        connection: &mut MySqlConnection,
+        names: &Names,
+    ) -> Result<Survey, sqlx::Error> {
+        let (instance, lease) = (names.table("instance", '`'), names.table("lease", '`'));
+        let instances = trusted(format!(
+            "select id, expires_at <= utc_timestamp(6) from {instance}"
         ));
-        let free: Vec<i16> = sqlx::query_scalar(free).fetch_all(&mut *tx).await?;
+        let instances: Vec<(Uuid, bool)> = sqlx::query_as(instances)
+            .fetch_all(&mut *connection)
+            .await?;
+        let leases = trusted(format!(
+            "select part, epoch, owner, coalesce(expires_at <= utc_timestamp(6), true) from {lease}"
+        ));
+        let leases: Vec<(i16, i64, Option<Uuid>, bool)> =
+            sqlx::query_as(leases).fetch_all(connection).await?;
+        Ok(Survey {
+            instances: instances
+                .into_iter()
+                .map(|(id, expired)| Instance { id, expired })
+                .collect(),
+            leases: leases
+                .into_iter()
+                .map(|(part, epoch, owner, expired)| Owned {
+                    part: part.cast_unsigned(),
+                    epoch,
+                    owner,
+                    expired,
+                })
+                .collect(),
+        })
+    }
+
+    async fn take(
+        connection: &mut MySqlConnection,
+        names: &Names,
+        owner: Uuid,
+        parts: &[u16],
+        micros: i64,
+    ) -> Result<(), sqlx::Error> {
+        let lease = names.table("lease", '`');
+        let mut tx = begin(connection).await?;
+        let free = trusted(format!(
+            "select part from {lease} where part in ({}) and (owner is null or expires_at <= utc_timestamp(6))
+order by part for update skip locked",
+            places(parts.len())
+        ));
+        let mut free = sqlx::query_scalar(free);
+        for part in parts {
+            free = free.bind(part.cast_signed());
+        }
+        let free: Vec<i16> = free.fetch_all(&mut *tx).await?;
         let take = trusted(format!(
             "update {lease} set
     owner = ?, epoch = epoch + 1, expires_at = utc_timestamp(6) + interval ? microsecond
@@ -49,83 +119,63 @@ where part in ({})",
         if !free.is_empty() {
             take.execute(&mut *tx).await?;
         }
-        let mine = trusted(format!("select part, epoch from {lease} where owner = ?"));
-        let rows = sqlx::query(mine).bind(owner).fetch_all(&mut *tx).await?;
-        tx.commit().await?;
-        rows.iter()
-            .map(|row| {
-                Ok(Lease {
-                    part: row.try_get::<i16, _>(0)?.cast_unsigned(),
-                    epoch: row.try_get(1)?,
-                })
-            })
-            .collect()
-    }
-
-    async fn renew(
-        connection: &mut MySqlConnection,
-        names: &Names,
-        fence: &Fence,
-        micros: i64,
-    ) -> Result<(), sqlx::Error> {
-        let lease = names.table("lease", '`');
-        let renew = trusted(format!(
-            "update json_table(?, '$[*]' columns (part smallint path '$[0]', epoch bigint path '$[1]')) f
-straight_join {lease} l force index (primary) on l.part = f.part
-set l.expires_at = utc_timestamp(6) + interval ? microsecond
-where l.epoch = f.epoch and l.owner = ?"
-        ));
-        sqlx::query(renew)
-            .bind(fence.json())
-            .bind(micros)
-            .bind(fence.owner)
-            .execute(connection)
-            .await?;
-        Ok(())
+        tx.commit().await
     }
 
     async fn release(
         connection: &mut MySqlConnection,
         names: &Names,
         fence: &Fence,
+        reserved: Option<i64>,
     ) -> Result<(), sqlx::Error> {
         let lease = names.table("lease", '`');
         let release = trusted(format!(
             "update json_table(?, '$[*]' columns (part smallint path '$[0]', epoch bigint path '$[1]')) f
 straight_join {lease} l force index (primary) on l.part = f.part
-set l.owner = null, l.expires_at = null
+set l.owner = null, l.expires_at = utc_timestamp(6) + interval ? microsecond
 where l.epoch = f.epoch and l.owner = ?"
         ));
         sqlx::query(release)
             .bind(fence.json())
+            .bind(reserved)
             .bind(fence.owner)
             .execute(connection)
             .await?;
         Ok(())
     }
+
+    async fn bury(
+        connection: &mut MySqlConnection,
+        names: &Names,
+        instance: Uuid,
+        only_expired: bool,
+    ) -> Result<(), sqlx::Error> {
+        let (instances, lease) = (names.table("instance", '`'), names.table("lease", '`'));
+        let mut tx = begin(connection).await?;
+        let bury = trusted(format!(
+            "delete from {instances} where id = ? and (not ? or expires_at <= utc_timestamp(6))"
+        ));
+        let buried = sqlx::query(bury)
+            .bind(instance)
+            .bind(only_expired)
+            .execute(&mut *tx)
+            .await?;
+        if buried.rows_affected() > 0 {
+            let free = trusted(format!(
+                "update {lease} set owner = null, expires_at = null where owner = ?"
+            ));
+            sqlx::query(free).bind(instance).execute(&mut *tx).await?;
+        }
+        tx.commit().await
+    }
 }
 
-async fn add_missing(
-    connection: &mut MySqlConnection,
-    lease: &str,
-    partitions: u16,
-) -> Result<(), sqlx::Error> {
-    // Asked first: the insertion locks, also where there is nothing to insert.
-    let there = trusted(format!("select count(*) from {lease} where part < ?"));
-    let there: i64 = sqlx::query_scalar(there)
-        .bind(i32::from(partitions))
-        .fetch_one(&mut *connection)
+/// A transaction in which only rows that match stay locked: otherwise every row that is looked at
+/// does, also those of others.
+async fn begin(connection: &mut MySqlConnection) -> Result<Transaction<'_, MySql>, sqlx::Error> {
+    // For the next transaction only.
+    sqlx::query("set transaction isolation level read committed")
+        .execute(&mut *connection)
         .await?;
-    if there >= i64::from(partitions) {
-        return Ok(());
-    }
-    let missing = trusted(format!(
-        "insert ignore into {lease} (part) select p.part from json_table(?, '$[*]' columns (part smallint path '$')) p"
-    ));
-    let all: Vec<u16> = (0..partitions).collect();
-    sqlx::query(missing)
-        .bind(json(&all)?)
-        .execute(connection)
-        .await?;
-    Ok(())
+    connection.begin().await
 }

@@ -8,6 +8,7 @@ mod report;
 mod rows;
 mod schema;
 mod settle;
+mod watch;
 
 use sqlx::MySql;
 

@@ -24,8 +24,9 @@ impl SchemaSql for MySql {
             index("delivery_waiting"),
             index("delivery_due"),
         );
-        let (failure, lease, pause) = (
+        let (failure, instance, lease, pause) = (
             names.table("failure", '`'),
+            names.table("instance", '`'),
             names.table("lease", '`'),
             names.table("pause", '`'),
         );
@@ -91,6 +92,14 @@ impl SchemaSql for MySql {
     fingerprint varchar(255) not null,
     error longtext not null,
     primary key (record_id, handler, attempt)
+) engine = innodb character set utf8mb4 collate utf8mb4_bin"
+                ),
+                format!(
+                    "create table if not exists {instance} (
+    id binary(16) primary key,
+    session varchar(64),
+    started_at datetime(6) not null,
+    expires_at datetime(6) not null
 ) engine = innodb character set utf8mb4 collate utf8mb4_bin"
                 ),
                 format!(

@@ -1,73 +1,103 @@
-//! Leases in PostgreSQL.
+//! Instances and leases in PostgreSQL.
 
-use sqlx::{PgConnection, Postgres, Row as _};
+use sqlx::{PgConnection, Postgres};
 use uuid::Uuid;
 
-use crate::store::{Fence, Lease, LeaseSql, Names, trusted};
+use crate::store::{Fence, Instance, LeaseSql, Names, Owned, Survey, trusted};
 
 impl LeaseSql for Postgres {
-    async fn claim(
+    async fn seed(
+        connection: &mut PgConnection,
+        names: &Names,
+        partitions: u16,
+    ) -> Result<(), sqlx::Error> {
+        let lease = names.table("lease", '"');
+        let sql = trusted(format!(
+            "insert into {lease} (part) select generate_series(0, $1 - 1) on conflict do nothing"
+        ));
+        sqlx::query(sql)
+            .bind(i32::from(partitions))
+            .execute(connection)
+            .await?;
+        Ok(())
+    }
+
+    async fn heartbeat(
         connection: &mut PgConnection,
         names: &Names,
         owner: Uuid,
-        partitions: u16,
         micros: i64,
-    ) -> Result<Vec<Lease>, sqlx::Error> {
-        let lease = names.table("lease", '"');
-        let missing = trusted(format!(
-            "insert into {lease} (part) select generate_series(0, $1 - 1) except select part from {lease}
-on conflict do nothing"
+    ) -> Result<(), sqlx::Error> {
+        let (instance, lease) = (names.table("instance", '"'), names.table("lease", '"'));
+        let sql = trusted(format!(
+            "with alive as (
+    insert into {instance} as i (id, expires_at) values ($1, clock_timestamp() + $2 * interval '1 microsecond')
+    on conflict (id) do update set expires_at = excluded.expires_at
+)
+update {lease} set expires_at = clock_timestamp() + $2 * interval '1 microsecond' where owner = $1"
         ));
-        sqlx::query(missing)
-            .bind(i32::from(partitions))
-            .execute(&mut *connection)
-            .await?;
-        let claim = trusted(format!(
-            "update {lease} l set
-    owner = $1,
-    epoch = l.epoch + case when l.owner = $1 then 0 else 1 end,
-    expires_at = clock_timestamp() + $2 * interval '1 microsecond'
-from (
-    select part from {lease}
-    where owner = $1 or owner is null or expires_at <= clock_timestamp()
-    order by part for update skip locked
-) mine
-where l.part = mine.part
-returning l.part, l.epoch"
-        ));
-        let rows = sqlx::query(claim)
+        sqlx::query(sql)
             .bind(owner)
             .bind(micros)
-            .fetch_all(connection)
+            .execute(connection)
             .await?;
-        rows.iter()
-            .map(|row| {
-                Ok(Lease {
-                    part: row.try_get::<i16, _>(0)?.cast_unsigned(),
-                    epoch: row.try_get(1)?,
-                })
-            })
-            .collect()
+        Ok(())
     }
 
-    async fn renew(
+    async fn survey(connection: &mut PgConnection, names: &Names) -> Result<Survey, sqlx::Error> {
+        let (instance, lease) = (names.table("instance", '"'), names.table("lease", '"'));
+        let instances = trusted(format!(
+            "select id, expires_at <= clock_timestamp() from {instance}"
+        ));
+        let instances: Vec<(Uuid, bool)> = sqlx::query_as(instances)
+            .fetch_all(&mut *connection)
+            .await?;
+        let leases = trusted(format!(
+            "select part, epoch, owner, coalesce(expires_at <= clock_timestamp(), true) from {lease}"
+        ));
+        let leases: Vec<(i16, i64, Option<Uuid>, bool)> =
+            sqlx::query_as(leases).fetch_all(connection).await?;
+        Ok(Survey {
+            instances: instances
+                .into_iter()
+                .map(|(id, expired)| Instance { id, expired })
+                .collect(),
+            leases: leases
+                .into_iter()
+                .map(|(part, epoch, owner, expired)| Owned {
+                    part: part.cast_unsigned(),
+                    epoch,
+                    owner,
+                    expired,
+                })
+                .collect(),
+        })
+    }
+
+    async fn take(
         connection: &mut PgConnection,
         names: &Names,
-        fence: &Fence,
+        owner: Uuid,
+        parts: &[u16],
         micros: i64,
     ) -> Result<(), sqlx::Error> {
         let lease = names.table("lease", '"');
-        let (parts, epochs) = fence.columns();
-        let renew = trusted(format!(
-            "update {lease} l set expires_at = clock_timestamp() + $4 * interval '1 microsecond'
-from unnest($1::smallint[], $2::bigint[]) as f (part, epoch)
-where l.part = f.part and l.epoch = f.epoch and l.owner = $3"
+        // What another takes at this moment is skipped; what it has just taken is looked at again.
+        let sql = trusted(format!(
+            "update {lease} l set
+    owner = $1, epoch = l.epoch + 1, expires_at = clock_timestamp() + $2 * interval '1 microsecond'
+from (
+    select part from {lease}
+    where part = any($3) and (owner is null or expires_at <= clock_timestamp())
+    order by part for update skip locked
+) free
+where l.part = free.part"
         ));
-        sqlx::query(renew)
-            .bind(parts)
-            .bind(epochs)
-            .bind(fence.owner)
+        let parts: Vec<i16> = parts.iter().map(|part| part.cast_signed()).collect();
+        sqlx::query(sql)
+            .bind(owner)
             .bind(micros)
+            .bind(parts)
             .execute(connection)
             .await?;
         Ok(())
@@ -77,11 +107,12 @@ where l.part = f.part and l.epoch = f.epoch and l.owner = $3"
         connection: &mut PgConnection,
         names: &Names,
         fence: &Fence,
+        reserved: Option<i64>,
     ) -> Result<(), sqlx::Error> {
         let lease = names.table("lease", '"');
         let (parts, epochs) = fence.columns();
         let release = trusted(format!(
-            "update {lease} l set owner = null, expires_at = null
+            "update {lease} l set owner = null, expires_at = clock_timestamp() + $4 * interval '1 microsecond'
 from unnest($1::smallint[], $2::bigint[]) as f (part, epoch)
 where l.part = f.part and l.epoch = f.epoch and l.owner = $3"
         ));
@@ -89,6 +120,28 @@ where l.part = f.part and l.epoch = f.epoch and l.owner = $3"
             .bind(parts)
             .bind(epochs)
             .bind(fence.owner)
+            .bind(reserved)
+            .execute(connection)
+            .await?;
+        Ok(())
+    }
+
+    async fn bury(
+        connection: &mut PgConnection,
+        names: &Names,
+        instance: Uuid,
+        only_expired: bool,
+    ) -> Result<(), sqlx::Error> {
+        let (instances, lease) = (names.table("instance", '"'), names.table("lease", '"'));
+        let sql = trusted(format!(
+            "with gone as (
+    delete from {instances} where id = $1 and (not $2 or expires_at <= clock_timestamp()) returning id
+)
+update {lease} set owner = null, expires_at = null where owner in (select id from gone)"
+        ));
+        sqlx::query(sql)
+            .bind(instance)
+            .bind(only_expired)
             .execute(connection)
             .await?;
         Ok(())

@@ -7,6 +7,7 @@ mod publish;
 mod report;
 mod schema;
 mod settle;
+mod watch;
 
 use sqlx::Postgres;
 

@@ -7,7 +7,19 @@ use crate::store::{Inserts, Names, NewRecord, PublishSql, trusted};
 
 impl PublishSql for Postgres {
     fn inserts(names: &Names) -> Inserts {
-        let record = names.table("record", '"');
+        let (record, instance) = (names.table("record", '"'), names.table("instance", '"'));
+        // Only if somebody sleeps: commits that tell something wait for each other. Asked by the
+        // same statement, so that whoever fell asleep before it is told.
+        let channel = names.channel();
+        let tell = |parts: &str| {
+            format!(
+                "select pg_notify('{channel}', {parts})::text from {instance} where asleep and expires_at > clock_timestamp() limit 1"
+            )
+        };
+        let (tell_one, tell_many) = (
+            tell("$5::text"),
+            tell("(select string_agg(distinct p::text, ',') from unnest($5::smallint[]) as p)"),
+        );
         let one = format!(
             "insert into {record} (event_id, event, version, key, part, payload, headers, max_retries, dedup_key, due_at, status)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9,
@@ -15,17 +27,20 @@ values ($1, $2, $3, $4, $5, $6, $7, $8, $9,
     case when $10::bigint is null and $11::bigint is null then 'pending' else 'scheduled' end)"
         );
         let many = format!(
-            "insert into {record} (event_id, event, version, key, part, payload, headers, max_retries)
+            "with published as (
+insert into {record} (event_id, event, version, key, part, payload, headers, max_retries)
 select event_id, event, version, key, part, payload, headers, max_retries
 from unnest($1::uuid[], $2::text[], $3::bigint[], $4::text[], $5::smallint[], $6::text[], $7::text[], $8::bigint[])
     with ordinality as r (event_id, event, version, key, part, payload, headers, max_retries, place)
-order by place"
+order by place
+)
+{tell_many}"
         );
         Inserts {
             one_deduplicated: trusted(format!(
-                "{one} on conflict (dedup_key) where dedup_key is not null do nothing returning id"
+                "{one} on conflict (dedup_key) where dedup_key is not null do nothing returning id, ({tell_one})"
             )),
-            one: trusted(format!("{one} returning id")),
+            one: trusted(format!("{one} returning id, ({tell_one})")),
             many: trusted(many),
         }
     }

@@ -25,8 +25,9 @@ impl SchemaSql for Postgres {
             index("delivery_due"),
             index("delivery_failed"),
         );
-        let (failure, lease, pause) = (
+        let (failure, instance, lease, pause) = (
             names.table("failure", '"'),
+            names.table("instance", '"'),
             names.table("lease", '"'),
             names.table("pause", '"'),
         );
@@ -107,6 +108,15 @@ impl SchemaSql for Postgres {
     fingerprint text not null,
     error text not null,
     primary key (record_id, handler, attempt)
+)"
+                ),
+                format!(
+                    "create table if not exists {instance} (
+    id uuid primary key,
+    session bigint,
+    asleep boolean not null default false,
+    started_at timestamptz not null default clock_timestamp(),
+    expires_at timestamptz not null
 )"
                 ),
                 format!(

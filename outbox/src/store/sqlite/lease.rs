@@ -1,70 +1,105 @@
-//! Leases in SQLite.
+//! Instances and leases in SQLite.
 
-use sqlx::{Connection as _, Row as _, Sqlite, SqliteConnection};
+use sqlx::{Connection as _, Sqlite, SqliteConnection};
 use uuid::Uuid;
 
 use super::NOW;
-use crate::store::{Fence, Lease, LeaseSql, Names, trusted};
+use crate::store::{Fence, Instance, LeaseSql, Names, Owned, Survey, settle::json, trusted};
 
 impl LeaseSql for Sqlite {
-    async fn claim(
+    async fn seed(
         connection: &mut SqliteConnection,
         names: &Names,
-        owner: Uuid,
         partitions: u16,
-        micros: i64,
-    ) -> Result<Vec<Lease>, sqlx::Error> {
+    ) -> Result<(), sqlx::Error> {
         let lease = names.table("lease", '"');
-        // The one writer from the start: a reader that wants to write may be refused.
-        let mut tx = connection.begin_with("begin immediate").await?;
-        let missing = trusted(format!(
+        let sql = trusted(format!(
             "with recursive p (part) as (select 0 where ?1 > 0 union all select part + 1 from p where part + 1 < ?1)
 insert into {lease} (part) select part from p where true on conflict do nothing"
         ));
-        sqlx::query(missing)
+        sqlx::query(sql)
             .bind(i64::from(partitions))
-            .execute(&mut *tx)
+            .execute(connection)
             .await?;
-        let claim = trusted(format!(
-            "update {lease} set
-    owner = ?1,
-    epoch = epoch + case when owner = ?1 then 0 else 1 end,
-    expires_at = {NOW} + ?2
-where owner = ?1 or owner is null or expires_at <= {NOW}
-returning part, epoch"
-        ));
-        let rows = sqlx::query(claim)
-            .bind(owner)
-            .bind(micros)
-            .fetch_all(&mut *tx)
-            .await?;
-        tx.commit().await?;
-        rows.iter()
-            .map(|row| {
-                Ok(Lease {
-                    part: row.try_get(0)?,
-                    epoch: row.try_get(1)?,
-                })
-            })
-            .collect()
+        Ok(())
     }
 
-    async fn renew(
+    async fn heartbeat(
         connection: &mut SqliteConnection,
         names: &Names,
-        fence: &Fence,
+        owner: Uuid,
+        micros: i64,
+    ) -> Result<(), sqlx::Error> {
+        let (instance, lease) = (names.table("instance", '"'), names.table("lease", '"'));
+        // The one writer from the start: a reader that wants to write may be refused.
+        let mut tx = connection.begin_with("begin immediate").await?;
+        let alive = trusted(format!(
+            "insert into {instance} (id, expires_at) values (?1, {NOW} + ?2)
+on conflict (id) do update set expires_at = excluded.expires_at"
+        ));
+        sqlx::query(alive)
+            .bind(owner)
+            .bind(micros)
+            .execute(&mut *tx)
+            .await?;
+        let renew = trusted(format!(
+            "update {lease} set expires_at = {NOW} + ?2 where owner = ?1"
+        ));
+        sqlx::query(renew)
+            .bind(owner)
+            .bind(micros)
+            .execute(&mut *tx)
+            .await?;
+        tx.commit().await
+    }
+
+    async fn survey(
+        connection: &mut SqliteConnection,
+        names: &Names,
+    ) -> Result<Survey, sqlx::Error> {
+        let (instance, lease) = (names.table("instance", '"'), names.table("lease", '"'));
+        let instances = trusted(format!("select id, expires_at <= {NOW} from {instance}"));
+        let instances: Vec<(Uuid, bool)> = sqlx::query_as(instances)
+            .fetch_all(&mut *connection)
+            .await?;
+        let leases = trusted(format!(
+            "select part, epoch, owner, coalesce(expires_at <= {NOW}, true) from {lease}"
+        ));
+        let leases: Vec<(u16, i64, Option<Uuid>, bool)> =
+            sqlx::query_as(leases).fetch_all(connection).await?;
+        Ok(Survey {
+            instances: instances
+                .into_iter()
+                .map(|(id, expired)| Instance { id, expired })
+                .collect(),
+            leases: leases
+                .into_iter()
+                .map(|(part, epoch, owner, expired)| Owned {
+                    part,
+                    epoch,
+                    owner,
+                    expired,
+                })
+                .collect(),
+        })
+    }
+
+    async fn take(
+        connection: &mut SqliteConnection,
+        names: &Names,
+        owner: Uuid,
+        parts: &[u16],
         micros: i64,
     ) -> Result<(), sqlx::Error> {
         let lease = names.table("lease", '"');
-        let renew = trusted(format!(
-            "update {lease} as l set expires_at = {NOW} + ?3
-from json_each(?1) as f
-where l.part = f.value ->> 0 and l.epoch = f.value ->> 1 and l.owner = ?2"
+        let sql = trusted(format!(
+            "update {lease} set owner = ?1, epoch = epoch + 1, expires_at = {NOW} + ?2
+where part in (select p.value from json_each(?3) p) and (owner is null or expires_at <= {NOW})"
         ));
-        sqlx::query(renew)
-            .bind(fence.json())
-            .bind(fence.owner)
+        sqlx::query(sql)
+            .bind(owner)
             .bind(micros)
+            .bind(json(parts)?)
             .execute(connection)
             .await?;
         Ok(())
@@ -74,18 +109,45 @@ where l.part = f.value ->> 0 and l.epoch = f.value ->> 1 and l.owner = ?2"
         connection: &mut SqliteConnection,
         names: &Names,
         fence: &Fence,
+        reserved: Option<i64>,
     ) -> Result<(), sqlx::Error> {
         let lease = names.table("lease", '"');
         let release = trusted(format!(
-            "update {lease} as l set owner = null, expires_at = null
+            "update {lease} as l set owner = null, expires_at = {NOW} + ?3
 from json_each(?1) as f
 where l.part = f.value ->> 0 and l.epoch = f.value ->> 1 and l.owner = ?2"
         ));
         sqlx::query(release)
             .bind(fence.json())
             .bind(fence.owner)
+            .bind(reserved)
             .execute(connection)
             .await?;
         Ok(())
+    }
+
+    async fn bury(
+        connection: &mut SqliteConnection,
+        names: &Names,
+        instance: Uuid,
+        only_expired: bool,
+    ) -> Result<(), sqlx::Error> {
+        let (instances, lease) = (names.table("instance", '"'), names.table("lease", '"'));
+        let mut tx = connection.begin_with("begin immediate").await?;
+        let bury = trusted(format!(
+            "delete from {instances} where id = ?1 and (not ?2 or expires_at <= {NOW})"
+        ));
+        let buried = sqlx::query(bury)
+            .bind(instance)
+            .bind(only_expired)
+            .execute(&mut *tx)
+            .await?;
+        if buried.rows_affected() > 0 {
+            let free = trusted(format!(
+                "update {lease} set owner = null, expires_at = null where owner = ?1"
+            ));
+            sqlx::query(free).bind(instance).execute(&mut *tx).await?;
+        }
+        tx.commit().await
     }
 }

@@ -9,6 +9,7 @@ mod schema;
 mod settle;
 #[cfg(feature = "testing")]
 pub(crate) mod testing;
+mod watch;
 
 use sqlx::Sqlite;
 

@@ -32,8 +32,9 @@ impl SchemaSql for Sqlite {
             index("delivery_due"),
             index("delivery_failed"),
         );
-        let (failure, lease, pause) = (
+        let (failure, instance, lease, pause) = (
             names.table("failure", '"'),
+            names.table("instance", '"'),
             names.table("lease", '"'),
             names.table("pause", '"'),
         );
@@ -115,6 +116,13 @@ impl SchemaSql for Sqlite {
     fingerprint text not null,
     error text not null,
     primary key (record_id, handler, attempt)
+)"
+                ),
+                format!(
+                    "create table if not exists {instance} (
+    id blob primary key,
+    started_at integer not null default ({NOW}),
+    expires_at integer not null
 )"
                 ),
                 format!(

@@ -9,7 +9,8 @@ use uuid::Uuid;
 use crate::{
     Record,
     store::{
-        Batch, Driver, Due, Fence, Fetched, FetchedDelivery, Inserts, LaneName, Names, NewRecord,
+        Batch, Driver, Due, Fence, Fetched, FetchedDelivery, Inserts, LaneName, Lease, Names,
+        NewRecord, Survey,
     },
 };
 
@@ -139,10 +140,35 @@ impl<Db: Look> Store<Db> {
     /// What this owner gets, for so many seconds; in order.
     pub(super) async fn own_as(&self, owner: Uuid, seconds: i64) -> Fence {
         let mut connection = self.pool.acquire().await.unwrap();
-        let claimed = Db::claim(&mut connection, &self.names, owner, 64, seconds * 1_000_000);
-        let mut leases = claimed.await.unwrap();
+        let (names, micros) = (&self.names, seconds * 1_000_000);
+        let all: Vec<u16> = (0..64).collect();
+        Db::seed(&mut connection, names, 64).await.unwrap();
+        Db::heartbeat(&mut connection, names, owner, micros)
+            .await
+            .unwrap();
+        Db::take(&mut connection, names, owner, &all, micros)
+            .await
+            .unwrap();
+        drop(connection);
+        let mut leases = self.leases_of(owner).await;
         leases.sort_by_key(|lease| lease.part);
         Fence { owner, leases }
+    }
+
+    pub(super) async fn survey(&self) -> Survey {
+        let mut connection = self.pool.acquire().await.unwrap();
+        Db::survey(&mut connection, &self.names).await.unwrap()
+    }
+
+    pub(super) async fn leases_of(&self, owner: Uuid) -> Vec<Lease> {
+        let leases = self.survey().await.leases.into_iter();
+        leases
+            .filter(|row| row.owner == Some(owner))
+            .map(|row| Lease {
+                part: row.part,
+                epoch: row.epoch,
+            })
+            .collect()
     }
 
     pub(super) async fn settle(&self, fence: &Fence, batch: &Batch, keep: bool) {

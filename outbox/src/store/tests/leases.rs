@@ -3,7 +3,7 @@
 use uuid::Uuid;
 
 use super::{foreign, older, on_each_database};
-use crate::store::{Lease, LeaseSql as _};
+use crate::store::{Instance, Lease, LeaseSql as _};
 
 fn epochs(leases: &[Lease]) -> Vec<i64> {
     leases.iter().map(|lease| lease.epoch).collect()
@@ -41,7 +41,7 @@ on_each_database! {
         let mut first = db.own().await;
         first.leases.truncate(10);
         let mut connection = db.pool.acquire().await.unwrap();
-        Db::release(&mut connection, &db.names, &first).await.unwrap();
+        Db::release(&mut connection, &db.names, &first, None).await.unwrap();
         drop(connection);
         let second = db.own().await;
         assert_eq!(second.leases.len(), 10);
@@ -64,12 +64,62 @@ on_each_database! {
         assert!(db.own().await.leases.is_empty());
     }
 
+    async fn what_is_handed_over_is_reserved_for_a_while(db) {
+        let first = db.own().await;
+        let mut connection = db.pool.acquire().await.unwrap();
+        Db::release(&mut connection, &db.names, &first, Some(60_000_000)).await.unwrap();
+        drop(connection);
+        let leases = db.survey().await.leases;
+        assert!(leases.iter().all(|row| row.owner.is_none() && !row.expired));
+        // Who has too few takes it all the same.
+        assert_eq!(db.own().await.leases.len(), 64);
+    }
+
+    async fn a_heartbeat_takes_nothing_and_is_seen_by_others(db) {
+        let owner = Uuid::now_v7();
+        let mut connection = db.pool.acquire().await.unwrap();
+        Db::seed(&mut connection, &db.names, 64).await.unwrap();
+        Db::seed(&mut connection, &db.names, 64).await.unwrap();
+        Db::heartbeat(&mut connection, &db.names, owner, 60_000_000).await.unwrap();
+        Db::heartbeat(&mut connection, &db.names, Uuid::nil(), 0).await.unwrap();
+        drop(connection);
+        let mut survey = db.survey().await;
+        survey.instances.sort_by_key(|instance| instance.expired);
+        assert_eq!(survey.instances, [
+            Instance { id: owner, expired: false },
+            Instance { id: Uuid::nil(), expired: true },
+        ]);
+        assert_eq!(survey.leases.len(), 64);
+        assert!(survey.leases.iter().all(|row| row.owner.is_none() && row.expired && row.epoch == 0));
+    }
+
+    async fn who_is_buried_owns_nothing_any_more(db) {
+        let (dead, alive) = (db.own_as(Uuid::now_v7(), 0).await, Uuid::now_v7());
+        let mut connection = db.pool.acquire().await.unwrap();
+        Db::take(&mut connection, &db.names, alive, &[7], 60_000_000).await.unwrap();
+        Db::heartbeat(&mut connection, &db.names, alive, 60_000_000).await.unwrap();
+        // Only the dead.
+        Db::bury(&mut connection, &db.names, alive, true).await.unwrap();
+        Db::bury(&mut connection, &db.names, dead.owner, true).await.unwrap();
+        drop(connection);
+        let survey = db.survey().await;
+        assert_eq!(survey.instances, [Instance { id: alive, expired: false }]);
+        assert_eq!(survey.leases.iter().filter(|row| row.owner.is_none()).count(), 63);
+        assert_eq!(db.leases_of(alive).await, [Lease { part: 7, epoch: 2 }]);
+        // Its own leave needs no expiry.
+        let mut connection = db.pool.acquire().await.unwrap();
+        Db::bury(&mut connection, &db.names, alive, false).await.unwrap();
+        drop(connection);
+        assert_eq!(db.survey().await.leases.iter().filter(|row| row.owner.is_none()).count(), 64);
+        assert!(db.survey().await.instances.is_empty());
+    }
+
     async fn a_release_that_comes_too_late_changes_nothing(db) {
         let first = db.own_as(Uuid::now_v7(), 0).await;
         let second = db.own().await;
         for stale in [&first, &older(&second), &foreign(&second)] {
             let mut connection = db.pool.acquire().await.unwrap();
-            Db::release(&mut connection, &db.names, stale).await.unwrap();
+            Db::release(&mut connection, &db.names, stale, None).await.unwrap();
         }
         assert!(db.own().await.leases.is_empty());
         assert_eq!(db.own_as(second.owner, 60).await.leases, second.leases);

@@ -1,9 +1,17 @@
-//! Which partitions this process owns, as far as it knows.
+//! Which partitions this process owns, as far as it knows ([`Leases`]), which it should own
+//! ([`share`]), and how it gets there ([`claim`]).
+
+mod claim;
+mod hand_over;
+mod share;
 
 use std::{collections::BTreeMap, time::Duration};
 
 use tokio::time::Instant;
 use uuid::Uuid;
+
+pub(crate) use claim::{Claim, Claimed};
+pub(crate) use hand_over::HandOver;
 
 use crate::{
     clock::YEAR,
@@ -23,6 +31,8 @@ pub(crate) struct Leases {
     valid_until: Instant,
     duration: Duration,
     renew_below: Duration,
+    /// Nothing was claimed yet.
+    is_new: bool,
 }
 
 /// What a claim changed.
@@ -40,6 +50,7 @@ impl Leases {
             valid_until: now,
             duration: duration.min(YEAR),
             renew_below: renew_below.min(YEAR),
+            is_new: true,
         }
     }
 
@@ -56,6 +67,7 @@ impl Leases {
         };
         self.held = now;
         self.valid_until = asked_at + self.duration;
+        self.is_new = false;
         changes
     }
 
@@ -67,6 +79,21 @@ impl Leases {
     /// Whether work may be started: nobody else can own these partitions yet.
     pub(crate) fn are_valid(&self, now: Instant) -> bool {
         now < self.valid_until
+    }
+
+    /// These are given up.
+    pub(crate) fn give_up(&mut self, parts: &[u16]) -> Vec<Lease> {
+        let epoch = |part: &u16| self.held.remove(part).map(|epoch| (*part, epoch));
+        let given = parts.iter().filter_map(epoch);
+        given.map(|(part, epoch)| Lease { part, epoch }).collect()
+    }
+
+    pub(crate) fn is_new(&self) -> bool {
+        self.is_new
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.held.len()
     }
 
     pub(crate) fn renew_at(&self) -> Instant {

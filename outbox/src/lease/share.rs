@@ -1,0 +1,217 @@
+//! Who should own what: a pure function of what one process sees.
+//!
+//! There is no leader. Every instance computes its own share from the same rows, takes what is
+//! free up to it and hands over what is beyond it. Two that see different rows for a moment
+//! disagree about shares, never about ownership: that is decided where a lease is taken.
+
+use std::collections::BTreeSet;
+
+use uuid::Uuid;
+
+use crate::store::{Instance, Lease, Survey};
+
+/// What an instance is to do.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Plan {
+    /// How many partitions it should own.
+    pub(crate) share: usize,
+    /// How many other instances live.
+    pub(crate) peers: usize,
+    /// To be taken now.
+    pub(crate) take: Vec<u16>,
+    /// Free, and left to others for a moment. If they are still free at the next look, the
+    /// others do not want them.
+    pub(crate) left: BTreeSet<Lease>,
+    /// Instances that have not said for too long that they live.
+    pub(crate) expired: Vec<Uuid>,
+}
+
+impl Plan {
+    /// What `me` is to do, having left `left_before` to others.
+    pub(crate) fn new(survey: &Survey, me: Uuid, left_before: &BTreeSet<Lease>) -> Self {
+        let (expired, alive): (Vec<&Instance>, Vec<&Instance>) = survey
+            .instances
+            .iter()
+            .filter(|instance| instance.id != me)
+            .partition(|instance| instance.expired);
+        let before_me = alive.iter().filter(|other| other.id < me).count();
+        let share = share(survey.leases.len(), alive.len() + 1, before_me);
+        let held = survey.leases.iter().filter(|l| l.owner == Some(me)).count();
+
+        // Not all begin with the same: they would get in each other's way.
+        let begin = before_me * survey.leases.len() / (alive.len() + 1);
+        let mut rows: Vec<_> = survey.leases.iter().collect();
+        rows.sort_unstable_by_key(|row| row.part);
+        rows.rotate_left(begin);
+
+        let mut room = share.saturating_sub(held);
+        let mut plan = Self {
+            share,
+            peers: alive.len(),
+            expired: expired.iter().map(|instance| instance.id).collect(),
+            ..Self::default()
+        };
+        for row in rows {
+            let free = row.owner.is_none() || row.expired && row.owner != Some(me);
+            let reserved = row.owner.is_none() && !row.expired;
+            let lease = Lease {
+                part: row.part,
+                epoch: row.epoch,
+            };
+            if !free {
+                continue;
+            }
+            if room > 0 {
+                room -= 1;
+                plan.take.push(row.part);
+            } else if !reserved && (plan.peers == 0 || left_before.contains(&lease)) {
+                plan.take.push(row.part);
+            } else if !reserved {
+                plan.left.insert(lease);
+            }
+        }
+        plan
+    }
+}
+
+/// How many of `partitions` the instance with so many before it should own, of so many.
+fn share(partitions: usize, instances: usize, before: usize) -> usize {
+    let (each, rest) = (partitions / instances, partitions % instances);
+    each + usize::from(before < rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::store::Owned;
+
+    fn id(n: u8) -> Uuid {
+        Uuid::from_u128(u128::from(n))
+    }
+
+    fn instances(of: &[u8]) -> Vec<Instance> {
+        let instance = |n: &u8| Instance {
+            id: id(*n),
+            expired: false,
+        };
+        of.iter().map(instance).collect()
+    }
+
+    fn row(part: u16, owner: Option<u8>, expired: bool) -> Owned {
+        Owned {
+            part,
+            epoch: 1,
+            owner: owner.map(id),
+            expired,
+        }
+    }
+
+    #[test]
+    fn the_first_takes_all_and_the_second_waits_for_its_share() {
+        let free = (0..4).map(|part| row(part, None, true));
+        let mut survey = Survey {
+            instances: instances(&[1]),
+            leases: free.collect(),
+        };
+        let plan = Plan::new(&survey, id(1), &BTreeSet::new());
+        assert_eq!((plan.take.len(), plan.share), (4, 4));
+        survey.leases = (0..4).map(|part| row(part, Some(1), false)).collect();
+        survey.instances = instances(&[1, 2]);
+        for me in [1, 2] {
+            let plan = Plan::new(&survey, id(me), &BTreeSet::new());
+            assert_eq!((plan.take.len(), plan.share, plan.peers), (0, 2, 1));
+        }
+    }
+
+    #[test]
+    fn what_is_reserved_goes_to_those_who_have_too_few() {
+        let survey = Survey {
+            instances: instances(&[1, 2]),
+            leases: vec![
+                row(0, Some(1), false),
+                row(1, Some(1), false),
+                row(2, None, false),
+                row(3, None, false),
+            ],
+        };
+        let left = Plan::new(&survey, id(1), &BTreeSet::new());
+        assert_eq!((left.take, left.left.len()), (vec![], 0));
+        let plan = Plan::new(&survey, id(2), &BTreeSet::new());
+        assert_eq!(plan.take, [2, 3]);
+    }
+
+    #[test]
+    fn what_nobody_wants_is_taken_at_the_second_look() {
+        let survey = Survey {
+            instances: instances(&[1, 2]),
+            leases: vec![
+                row(0, Some(1), false),
+                row(1, None, true),
+                row(2, Some(3), true),
+            ],
+        };
+        let first = Plan::new(&survey, id(1), &BTreeSet::new());
+        assert_eq!((first.take.len(), first.left.len()), (1, 1));
+        let second = Plan::new(&survey, id(1), &first.left);
+        assert_eq!((second.take.len(), second.left.len()), (2, 0));
+    }
+
+    #[test]
+    fn who_has_expired_does_not_count() {
+        let mut survey = Survey {
+            instances: instances(&[1, 2]),
+            leases: vec![row(0, Some(1), false), row(1, Some(2), true)],
+        };
+        survey.instances[1].expired = true;
+        let plan = Plan::new(&survey, id(1), &BTreeSet::new());
+        assert_eq!((plan.take, plan.expired), (vec![1], vec![id(2)]));
+    }
+
+    /// Instances come and go; each looks, takes and hands over by its own plan.
+    fn settle(alive: &[u8], mut owners: Vec<Option<u8>>) -> Vec<Option<u8>> {
+        let mut left = vec![BTreeSet::new(); 256];
+        for _ in 0..4 {
+            for me in alive {
+                let mut leases: Vec<Owned> = Vec::new();
+                for (part, owner) in (0..).zip(&owners) {
+                    let gone = owner.is_none_or(|owner| !alive.contains(&owner));
+                    leases.push(row(part, owner.filter(|_| !gone), gone));
+                }
+                let survey = Survey {
+                    instances: instances(alive),
+                    leases,
+                };
+                let plan = Plan::new(&survey, id(*me), &left[usize::from(*me)]);
+                plan.take
+                    .iter()
+                    .for_each(|part| owners[usize::from(*part)] = Some(*me));
+                let mine = owners.iter().filter(|owner| **owner == Some(*me)).count();
+                let surplus = mine.saturating_sub(plan.share);
+                let mine = owners.iter_mut().filter(|owner| **owner == Some(*me));
+                mine.take(surplus).for_each(|owner| *owner = None);
+                left[usize::from(*me)] = plan.left;
+            }
+        }
+        owners
+    }
+
+    proptest! {
+        /// From wherever it starts, every partition has an owner in the end and nobody has more
+        /// than one partition more than another.
+        #[test]
+        fn shares_become_fair_and_nothing_is_orphaned(
+            alive in prop::collection::btree_set(1u8..20, 1..9),
+            owners in prop::collection::vec(prop::option::of(1u8..20), 1..65),
+        ) {
+            let alive: Vec<u8> = alive.into_iter().collect();
+            let owners = settle(&alive, owners);
+            let count = |me: &u8| owners.iter().filter(|owner| **owner == Some(*me)).count();
+            let counts: Vec<usize> = alive.iter().map(count).collect();
+            prop_assert_eq!(counts.iter().sum::<usize>(), owners.len());
+            let (least, most) = (counts.iter().min(), counts.iter().max());
+            prop_assert!(most.unwrap() - least.unwrap() <= 1, "{:?}", counts);
+        }
+    }
+}

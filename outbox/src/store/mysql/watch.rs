@@ -1,0 +1,123 @@
+//! Signs of other processes in MySQL: looks, and the locks of sessions.
+
+use std::{future::pending, time::Duration};
+
+use sqlx::{Connection as _, MySql, MySqlPool, pool::PoolConnection};
+use uuid::Uuid;
+
+use crate::store::{Heard, Names, SessionKey, Tick, WatchSql, trusted};
+
+impl WatchSql for MySql {
+    type Line = PoolConnection<MySql>;
+
+    const SESSIONS: bool = true;
+    const LISTENS: bool = false;
+    const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+    async fn open(pool: &MySqlPool, _: &Names) -> Result<Self::Line, sqlx::Error> {
+        let mut line = pool.acquire().await?;
+        // Its locks must end with it.
+        line.close_on_drop();
+        Ok(line)
+    }
+
+    async fn hold(line: &mut Self::Line, session: SessionKey) -> Result<(), sqlx::Error> {
+        sqlx::query("select get_lock(?, 5)")
+            .bind(lock(session))
+            .execute(&mut **line)
+            .await?;
+        Ok(())
+    }
+
+    async fn show(
+        line: &mut Self::Line,
+        names: &Names,
+        owner: Uuid,
+        session: Option<SessionKey>,
+    ) -> Result<(), sqlx::Error> {
+        let instance = names.table("instance", '`');
+        let sql = trusted(format!("update {instance} set session = ? where id = ?"));
+        sqlx::query(sql)
+            .bind(session.map(lock))
+            .bind(owner)
+            .execute(&mut **line)
+            .await?;
+        Ok(())
+    }
+
+    async fn tick(
+        line: &mut Self::Line,
+        names: &Names,
+        owner: Uuid,
+        session: Option<SessionKey>,
+        highest: i64,
+    ) -> Result<Tick, sqlx::Error> {
+        let (record, instance, lease) = (
+            names.table("record", '`'),
+            names.table("instance", '`'),
+            names.table("lease", '`'),
+        );
+        // `id > ?`: what was deleted below is not walked.
+        let sql = trusted(format!(
+            "select
+    coalesce((select max(id) from {record} where id > ?), ?),
+    (select concat_ws('/', count(owner), sum(epoch), (select count(*) from {instance})) from {lease}),
+    (select count(*) from {instance}),
+    (select group_concat(hex(id)) from {instance}
+        where session is not null and id <> ? and is_free_lock(session) = 1),
+    coalesce(is_used_lock(?) = connection_id(), false),
+    coalesce((select session = ? from {instance} where id = ?), false)"
+        ));
+        let lock = session.map(lock);
+        type Row = (i64, String, i64, Option<String>, bool, bool);
+        let (highest, leases, instances, gone, held, shown): Row = sqlx::query_as(sql)
+            .bind(highest)
+            .bind(highest)
+            .bind(owner)
+            .bind(&lock)
+            .bind(&lock)
+            .bind(owner)
+            .fetch_one(&mut **line)
+            .await?;
+        let gone = gone.unwrap_or_default();
+        let gone = gone.split(',').filter_map(|id| Uuid::parse_str(id).ok());
+        Ok(Tick {
+            highest,
+            writing: false,
+            leases,
+            instances: u32::try_from(instances).unwrap_or(u32::MAX),
+            gone: gone.collect(),
+            held,
+            shown,
+        })
+    }
+
+    async fn bury_gone(
+        line: &mut Self::Line,
+        names: &Names,
+        instance: Uuid,
+    ) -> Result<(), sqlx::Error> {
+        let (instances, lease) = (names.table("instance", '`'), names.table("lease", '`'));
+        let mut tx = line.begin().await?;
+        let bury = trusted(format!(
+            "delete from {instances} where id = ? and is_free_lock(session) = 1"
+        ));
+        let buried = sqlx::query(bury).bind(instance).execute(&mut *tx).await?;
+        if buried.rows_affected() > 0 {
+            let free = trusted(format!(
+                "update {lease} set owner = null, expires_at = null where owner = ?"
+            ));
+            sqlx::query(free).bind(instance).execute(&mut *tx).await?;
+        }
+        tx.commit().await
+    }
+
+    async fn heard(_: &mut Self::Line) -> Result<Heard, sqlx::Error> {
+        pending().await
+    }
+}
+
+/// The name of a session's lock, which is one of the whole server.
+fn lock(session: SessionKey) -> String {
+    format!("outbox:{:016x}", session.0)
+}

@@ -1,0 +1,181 @@
+//! Signs of other processes in PostgreSQL: notifications, and the locks of sessions.
+
+use std::time::Duration;
+
+use sqlx::{PgConnection, PgPool, Postgres, postgres::PgListener};
+use uuid::Uuid;
+
+use crate::store::{Heard, Names, SessionKey, Tick, WatchSql, trusted};
+
+/// What is told when partitions change hands. Otherwise partitions, as `3,17`.
+const LEASES: &str = "leases";
+
+impl WatchSql for Postgres {
+    type Line = PgListener;
+
+    const SESSIONS: bool = true;
+    const LISTENS: bool = true;
+    const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+    async fn open(pool: &PgPool, names: &Names) -> Result<PgListener, sqlx::Error> {
+        let mut line = PgListener::connect_with(pool).await?;
+        line.eager_reconnect(false);
+        line.listen(&names.channel()).await?;
+        Ok(line)
+    }
+
+    async fn hold(line: &mut PgListener, session: SessionKey) -> Result<(), sqlx::Error> {
+        sqlx::query("select pg_advisory_lock($1)")
+            .bind(session.0)
+            .execute(line)
+            .await?;
+        Ok(())
+    }
+
+    async fn show(
+        line: &mut PgListener,
+        names: &Names,
+        owner: Uuid,
+        session: Option<SessionKey>,
+    ) -> Result<(), sqlx::Error> {
+        let instance = names.table("instance", '"');
+        let sql = trusted(format!(
+            "update {instance} set session = $2, asleep = false where id = $1"
+        ));
+        sqlx::query(sql)
+            .bind(owner)
+            .bind(session.map(|key| key.0))
+            .execute(line)
+            .await?;
+        Ok(())
+    }
+
+    async fn tick(
+        line: &mut PgListener,
+        names: &Names,
+        owner: Uuid,
+        session: Option<SessionKey>,
+        highest: i64,
+    ) -> Result<Tick, sqlx::Error> {
+        let (record, instance, lease) = (
+            names.table("record", '"'),
+            names.table("instance", '"'),
+            names.table("lease", '"'),
+        );
+        // Locks are read once. `id > $1`: what was deleted below is not walked.
+        let sql = trusted(format!(
+            "with locks as materialized (
+    select locktype, relation, mode, pid, (classid::bigint << 32) | objid::bigint as key from pg_locks
+    where granted and locktype in ('relation', 'advisory')
+        and database = (select oid from pg_database where datname = current_database())
+)
+select
+    coalesce((select max(id) from {record} where id > $1), $1),
+    exists (
+        select 1 from locks where locktype = 'relation' and relation = $2::regclass
+            and mode = 'RowExclusiveLock' and pid is distinct from pg_backend_pid()
+    ),
+    (select concat_ws('/', count(owner), sum(epoch), (select count(*) from {instance})) from {lease}),
+    (select count(*) from {instance}),
+    array(
+        select id from {instance} where session is not null and id <> $3
+            and session not in (select key from locks where locktype = 'advisory')
+    ),
+    exists (select 1 from locks where locktype = 'advisory' and key = $4 and pid = pg_backend_pid()),
+    coalesce((select session = $4 from {instance} where id = $3), false)"
+        ));
+        type Row = (i64, bool, String, i64, Vec<Uuid>, bool, bool);
+        let (highest, writing, leases, instances, gone, held, shown): Row = sqlx::query_as(sql)
+            .bind(highest)
+            .bind(&record)
+            .bind(owner)
+            .bind(session.map(|key| key.0))
+            .fetch_one(line)
+            .await?;
+        Ok(Tick {
+            highest,
+            writing,
+            leases,
+            instances: u32::try_from(instances).unwrap_or(u32::MAX),
+            gone,
+            held,
+            shown,
+        })
+    }
+
+    async fn bury_gone(
+        line: &mut PgListener,
+        names: &Names,
+        instance: Uuid,
+    ) -> Result<(), sqlx::Error> {
+        let (instances, lease) = (names.table("instance", '"'), names.table("lease", '"'));
+        let sql = trusted(format!(
+            "with gone as (
+    delete from {instances} i where id = $1 and session is not null and not exists (
+        select 1 from pg_locks where granted and locktype = 'advisory'
+            and database = (select oid from pg_database where datname = current_database())
+            and (classid::bigint << 32) | objid::bigint = i.session
+    )
+    returning id
+)
+update {lease} set owner = null, expires_at = null where owner in (select id from gone)"
+        ));
+        sqlx::query(sql).bind(instance).execute(line).await?;
+        Ok(())
+    }
+
+    async fn sleep(
+        line: &mut PgListener,
+        names: &Names,
+        owner: Uuid,
+        asleep: bool,
+    ) -> Result<(), sqlx::Error> {
+        let instance = names.table("instance", '"');
+        let sql = trusted(format!("update {instance} set asleep = $2 where id = $1"));
+        sqlx::query(sql)
+            .bind(owner)
+            .bind(asleep)
+            .execute(line)
+            .await?;
+        Ok(())
+    }
+
+    async fn heard(line: &mut PgListener) -> Result<Heard, sqlx::Error> {
+        Ok(match line.try_recv().await? {
+            Some(told) => understood(told.payload()),
+            None => Heard::Nothing,
+        })
+    }
+
+    async fn ring(connection: &mut PgConnection, names: &Names) -> Result<(), sqlx::Error> {
+        sqlx::query("select pg_notify($1, $2)")
+            .bind(names.channel())
+            .bind(LEASES)
+            .execute(connection)
+            .await?;
+        Ok(())
+    }
+}
+
+/// Anybody may send anything on a channel: what is no list of partitions only wakes.
+fn understood(payload: &str) -> Heard {
+    if payload == LEASES {
+        return Heard::Leases;
+    }
+    let parts = payload.split(',').map_while(|part| part.parse().ok());
+    Heard::Records(parts.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_is_told_is_understood_somehow() {
+        assert_eq!(understood("leases"), Heard::Leases);
+        assert_eq!(understood("3,17"), Heard::Records(vec![3, 17]));
+        assert_eq!(understood("63"), Heard::Records(vec![63]));
+        assert_eq!(understood(""), Heard::Records(vec![]));
+        assert_eq!(understood("1,x,2"), Heard::Records(vec![1]));
+    }
+}

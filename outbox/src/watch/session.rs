@@ -1,0 +1,124 @@
+//! Whether others still see that this process lives.
+//!
+//! Where the database tells when a session ends, peers take over from a process whose session is
+//! gone, long before its leases run out. So this process starts nothing while it is not sure of
+//! its own session: peers wait for longer than it trusts.
+
+use std::time::Duration;
+
+use tokio::{sync::watch, time::Instant};
+
+/// For so long after its last sign a session counts as alive here, if there are others.
+pub(super) const TRUST: Duration = Duration::from_millis(900);
+/// If there are none. One that comes waits for longer before it buries anybody.
+pub(super) const TRUST_ALONE: Duration = Duration::from_secs(5);
+
+/// Written by the watcher; read by the dispatcher before it starts something. When the watcher is
+/// gone, trust ends.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Session {
+    /// Others see no session: only leases count.
+    #[default]
+    None,
+    /// Nobody takes over from the session with this number before then. Leases that were confirmed
+    /// under an earlier one may have been taken since.
+    Alive { number: u64, until: Instant },
+    /// Others may see that it is gone.
+    Lost,
+}
+
+impl Session {
+    /// Whether work may be started under leases that were confirmed under this session.
+    pub(crate) fn is_trusted(self, confirmed: u64, now: Instant) -> bool {
+        match self {
+            Self::None => true,
+            Self::Alive { number, until } => number == confirmed && now < until,
+            Self::Lost => false,
+        }
+    }
+
+    pub(crate) fn number(self) -> u64 {
+        match self {
+            Self::Alive { number, .. } => number,
+            Self::None | Self::Lost => 0,
+        }
+    }
+}
+
+/// The watcher's end.
+#[derive(Debug)]
+pub(super) struct Pulse {
+    session: watch::Sender<Session>,
+    /// How many sessions there were.
+    count: u64,
+}
+
+impl Pulse {
+    pub(super) fn new() -> (Self, watch::Receiver<Session>) {
+        let (session, reader) = watch::channel(Session::None);
+        (Self { session, count: 0 }, reader)
+    }
+
+    /// A new session begins. Before others can see it.
+    pub(super) fn begins(&mut self, now: Instant) {
+        self.count += 1;
+        let (number, until) = (self.count, now + TRUST);
+        self.session.send_replace(Session::Alive { number, until });
+    }
+
+    /// The database answered in this session what was asked then, and whether there are others.
+    pub(super) fn seen(&self, at: Instant, alone: bool) {
+        self.session.send_if_modified(|session| {
+            let Session::Alive { until, .. } = session else {
+                return false;
+            };
+            let was_trusted = Instant::now() < *until;
+            *until = at + if alone { TRUST_ALONE } else { TRUST };
+            // The dispatcher need not be woken for every sign.
+            !was_trusted
+        });
+    }
+
+    /// The session is gone, or may be.
+    pub(super) fn lost(&self) {
+        let lost = |session: &mut Session| {
+            let had = matches!(session, Session::Alive { .. });
+            if had {
+                *session = Session::Lost;
+            }
+            had
+        };
+        self.session.send_if_modified(lost);
+    }
+
+    /// Others see no session any more.
+    pub(super) fn none(&self) {
+        self.session.send_replace(Session::None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_session_is_trusted_for_a_while_and_only_for_what_it_confirmed() {
+        let now = Instant::now();
+        let (mut pulse, reader) = Pulse::new();
+        assert!(reader.borrow().is_trusted(0, now));
+        pulse.begins(now);
+        assert!(!reader.borrow().is_trusted(0, now));
+        assert!(reader.borrow().is_trusted(1, now + TRUST / 2));
+        assert!(!reader.borrow().is_trusted(1, now + TRUST));
+        pulse.seen(now + TRUST, false);
+        assert!(reader.borrow().is_trusted(1, now + TRUST));
+        assert!(!reader.borrow().is_trusted(1, now + TRUST * 2));
+        pulse.seen(now + TRUST, true);
+        assert!(reader.borrow().is_trusted(1, now + TRUST * 2));
+        pulse.lost();
+        assert!(!reader.borrow().is_trusted(1, now + TRUST));
+        pulse.begins(now + TRUST);
+        assert!(!reader.borrow().is_trusted(1, now + TRUST));
+        assert!(reader.borrow().is_trusted(2, now + TRUST));
+    }
+}
