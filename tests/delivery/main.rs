@@ -8,6 +8,7 @@
 
 mod blocked;
 mod busy;
+mod fleet;
 mod late;
 mod order;
 mod outage;
@@ -21,3 +22,4 @@ mod stop;
 mod time;
 mod transactional;
 mod unhandled;
+mod waking;

@@ -18,7 +18,7 @@ const TOLD_TOO_OFTEN: u32 = 20;
 /// Asleep, but with others that might die.
 const WITH_PEERS: Duration = Duration::from_millis(300);
 /// Asleep and alone: before this process stops to trust in its own session.
-const ALONE: Duration = Duration::from_secs(4);
+const ALONE: Duration = Duration::from_millis(1500);
 /// Somebody may have died.
 const SUSPICIOUS: Duration = Duration::from_millis(100);
 

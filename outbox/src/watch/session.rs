@@ -11,7 +11,7 @@ use tokio::{sync::watch, time::Instant};
 /// For so long after its last sign a session counts as alive here, if there are others.
 pub(super) const TRUST: Duration = Duration::from_millis(900);
 /// If there are none. One that comes waits for longer before it buries anybody.
-pub(super) const TRUST_ALONE: Duration = Duration::from_secs(5);
+pub(super) const TRUST_ALONE: Duration = Duration::from_millis(2000);
 
 /// Written by the watcher; read by the dispatcher before it starts something. When the watcher is
 /// gone, trust ends.

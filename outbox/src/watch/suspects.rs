@@ -14,7 +14,7 @@ const _: () = assert!(GONE_FOR.as_millis() > TRUST.as_millis() + 100);
 
 /// Nobody is buried before this process has been seen by all: an instance that believes to be
 /// alone asks less often whether its own session is alive.
-const SEEN_BY_ALL: Duration = Duration::from_secs(6);
+const SEEN_BY_ALL: Duration = Duration::from_millis(2500);
 const _: () = assert!(SEEN_BY_ALL.as_millis() > TRUST_ALONE.as_millis() + 100);
 
 /// Written and read by the watcher. When it is dropped, the next one begins to count anew.

@@ -1,0 +1,144 @@
+//! Several instances of a service on one database: partitions are shared, and change hands without
+//! anything being lost, doubled or out of order.
+
+use std::{
+    collections::BTreeMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use outbox::{Database, Dispatcher, Outbox};
+use outbox_tests::on_each_database;
+use sqlx::{Pool, pool::PoolOptions};
+
+use crate::scene::{Scene, eventually, publish, step};
+
+/// One instance, with a pool of its own as a process has it.
+pub(crate) struct Instance<Db: Database> {
+    pub(crate) scene: Scene,
+    pub(crate) dispatcher: Dispatcher,
+    pub(crate) outbox: Outbox<Db>,
+}
+
+pub(crate) async fn another_pool<Db: Database>(pool: &Pool<Db>) -> Pool<Db> {
+    let options = (*pool.connect_options()).clone();
+    let pool = PoolOptions::new().max_connections(6);
+    pool.connect_with(options).await.expect("a pool")
+}
+
+pub(crate) async fn join<Db: Database>(pool: &Pool<Db>, scene: Scene) -> Instance<Db> {
+    let pool = another_pool(pool).await;
+    let outbox = scene.outbox(&pool).build().await.expect("an outbox");
+    let dispatcher = outbox.start().await.expect("a dispatcher");
+    Instance {
+        scene,
+        dispatcher,
+        outbox,
+    }
+}
+
+/// How many partitions each owner has, the most first.
+macro_rules! shares {
+    ($db:expr) => {{
+        let sql = "select concat(count(*), '') from outbox_lease where owner is not null group by owner order by count(*) desc";
+        database::texts(&$db.pool, sql).await
+    }};
+}
+
+on_each_database! {
+    async fn partitions_are_shared_fairly_as_instances_come_and_go(db) {
+        let mut instances = Vec::new();
+        for shares in [&["64"][..], &["32", "32"], &["22", "21", "21"], &["16", "16", "16", "16"]] {
+            instances.push(join(&db.pool, Scene::new()).await);
+            eventually(&format!("shares of {shares:?}"), async || shares!(db) == shares).await;
+        }
+        for shares in [&["22", "21", "21"][..], &["32", "32"], &["64"], &[]] {
+            let leaves = instances.remove(0);
+            leaves.dispatcher.shutdown().await.expect("a shutdown");
+            eventually(&format!("shares of {shares:?}"), async || shares!(db) == shares).await;
+        }
+        assert_eq!(database::number(&db.pool, "select count(*) from outbox_instance").await, 0);
+    }
+
+    // Without any fault: each event once, and in order, whoever comes and goes.
+    async fn nothing_is_doubled_when_partitions_change_hands(db) {
+        const KEYS: u32 = 40;
+        let scene = Scene::new();
+        let publisher = another_pool(&db.pool).await;
+        let (outbox, stop) = (db.outbox.clone(), Arc::new(std::sync::atomic::AtomicBool::new(false)));
+        let stopped = Arc::clone(&stop);
+        let writer = tokio::spawn(async move {
+            let mut n = 0;
+            while !stopped.load(std::sync::atomic::Ordering::Acquire) {
+                n += 1;
+                let mut tx = publisher.begin().await.expect("a transaction");
+                let steps: Vec<_> = (0..KEYS).map(|key| step(key, n)).collect();
+                outbox.publish_all(&mut tx, &steps).await.expect("steps are valid");
+                tx.commit().await.expect("a commit");
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+            n
+        });
+        let mut instances = vec![join(&db.pool, scene.clone()).await];
+        for _ in 0..4 {
+            for _ in 0..2 {
+                instances.push(join(&db.pool, scene.clone()).await);
+                tokio::time::sleep(Duration::from_millis(600)).await;
+            }
+            for _ in 0..2 {
+                instances.remove(0).dispatcher.shutdown().await.expect("a shutdown");
+                tokio::time::sleep(Duration::from_millis(300)).await;
+            }
+        }
+        stop.store(true, std::sync::atomic::Ordering::Release);
+        let count = writer.await.expect("a writer");
+        scene.seen_at_least((count * KEYS) as usize).await;
+        for instance in instances {
+            instance.dispatcher.shutdown().await.expect("a shutdown");
+        }
+        let mut of_key: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+        for seen in scene.seen() {
+            of_key.entry(seen.key).or_default().push(seen.n);
+        }
+        for (key, steps) in of_key {
+            assert_eq!(steps, (1..=count).collect::<Vec<_>>(), "of key {key}");
+        }
+    }
+
+    async fn who_stops_hands_over_within_milliseconds(db) {
+        let writer = another_pool(&db.pool).await;
+        let stays = join(&db.pool, Scene::new()).await;
+        let mut gaps = Vec::new();
+        for round in 0..5 {
+            let leaves = join(&db.pool, Scene::new()).await;
+            eventually("equal shares", async || shares!(db) == ["32", "32"]).await;
+            // A key of the one that leaves.
+            let mut n = 0;
+            let key = loop {
+                n += 1;
+                let key = format!("{round}-{n}");
+                publish(&db.outbox, &writer, &key, [1]).await;
+                eventually("a delivery", async || {
+                    let at = |instance: &Instance<_>| !instance.scene.steps("first", &key).is_empty();
+                    at(&stays) || at(&leaves)
+                }).await;
+                if !leaves.scene.steps("first", &key).is_empty() {
+                    break key;
+                }
+            };
+            let stopping = Instant::now();
+            let (stopped, gap) = tokio::join!(leaves.dispatcher.shutdown(), async {
+                publish(&db.outbox, &writer, &key, [2]).await;
+                eventually("a delivery by the other", async || stays.scene.steps("first", &key) == [2]).await;
+                stopping.elapsed()
+            });
+            stopped.expect("a shutdown");
+            gaps.push(gap);
+        }
+        gaps.sort();
+        println!("from the beginning of a stop to the next delivery: {gaps:?}");
+        // The best of five: the machine may be busy with something else.
+        assert!(gaps[0] < Duration::from_millis(200), "{gaps:?}");
+        stays.dispatcher.shutdown().await.expect("a shutdown");
+    }
+}
