@@ -19,6 +19,7 @@ mod scene;
 mod small_pool;
 mod split;
 mod stop;
+mod takeover;
 mod time;
 mod transactional;
 mod unhandled;

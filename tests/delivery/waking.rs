@@ -41,7 +41,10 @@ async fn latency<Db: Database>(
     let committed = Instant::now();
     while scene.seen().len() == before {
         tokio::time::sleep(Duration::from_micros(200)).await;
-        assert!(committed.elapsed() < Duration::from_secs(30), "only the poll would find it");
+        assert!(
+            committed.elapsed() < Duration::from_secs(30),
+            "only the poll would find it"
+        );
     }
     committed.elapsed()
 }
@@ -87,7 +90,7 @@ on_each_database! {
         let mut tx = db.pool.begin().await.expect("a transaction");
         let later = step("later", 1);
         let later = db.outbox.schedule(&later).delay(Duration::from_secs(1));
-        later.send(&mut tx).await.expect("a step is valid");
+        let _ = later.send(&mut tx).await.expect("a step is valid");
         tx.commit().await.expect("a commit");
         let committed = Instant::now();
         scene.seen_at_least(1).await;
@@ -120,7 +123,11 @@ async fn nobody_is_told_while_nobody_sleeps() {
         )
     };
     // Nobody is there; then one that is awake, and one that died asleep.
-    for row in [None, Some(instance(false, "1 hour")), Some(instance(true, "-1 s"))] {
+    for row in [
+        None,
+        Some(instance(false, "1 hour")),
+        Some(instance(true, "-1 s")),
+    ] {
         if let Some(row) = row {
             database::postgres::execute(&db.pool, &row).await;
         }
@@ -131,13 +138,21 @@ async fn nobody_is_told_while_nobody_sleeps() {
     database::postgres::execute(&db.pool, &asleep).await;
     // Not before the commit, and nothing after a rollback.
     let mut tx = db.pool.begin().await.expect("a transaction");
-    db.outbox.publish(&mut tx, &step("key", 3)).await.expect("a step");
+    db.outbox
+        .publish(&mut tx, &step("key", 3))
+        .await
+        .expect("a step");
     assert_eq!(heard(&mut ear).await, None);
     tx.rollback().await.expect("a rollback");
     assert_eq!(heard(&mut ear).await, None);
-    let part = database::postgres::number(&db.pool, "select part::bigint from outbox_record limit 1").await;
+    let part =
+        database::postgres::number(&db.pool, "select part::bigint from outbox_record limit 1")
+            .await;
     let mut tx = db.pool.begin().await.expect("a transaction");
-    db.outbox.publish(&mut tx, &step("key", 3)).await.expect("a step");
+    db.outbox
+        .publish(&mut tx, &step("key", 3))
+        .await
+        .expect("a step");
     tx.commit().await.expect("a commit");
     assert_eq!(heard(&mut ear).await, Some(part.to_string()));
     // Many at once: every partition once.
@@ -146,7 +161,10 @@ async fn nobody_is_told_while_nobody_sleeps() {
     db.outbox.publish_all(&mut tx, &steps).await.expect("steps");
     tx.commit().await.expect("a commit");
     let told = heard(&mut ear).await.expect("to be told");
-    let mut parts: Vec<u16> = told.split(',').map(|part| part.parse().expect("a number")).collect();
+    let mut parts: Vec<u16> = told
+        .split(',')
+        .map(|part| part.parse().expect("a number"))
+        .collect();
     parts.sort_unstable();
     assert_eq!(parts, (0..64).collect::<Vec<_>>());
 }
@@ -184,7 +202,7 @@ async fn it_listens_again_after_its_connections_were_ended() {
     latency(&db.outbox, &db.pool, &scene, 0).await;
     for n in 1..4 {
         let end = "select count(pg_terminate_backend(pid)) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()";
-        assert!(database::postgres::number(&db.pool, end).await > 2);
+        assert!(database::postgres::number(&db.pool, end).await >= 2);
         tokio::time::sleep(Duration::from_millis(1500)).await;
         let took = latency(&db.outbox, &db.pool, &scene, n).await;
         assert!(took < Duration::from_secs(5), "{took:?}");

@@ -61,8 +61,7 @@ pub(super) struct Run<Db: Database> {
     pub(super) full_since: Option<Instant>,
     pub(super) pruned_at: Instant,
     pub(super) pruning: Option<JoinHandle<()>>,
-    /// Watches for signs of other processes; stopped when this is dropped.
-    watcher: Option<AbortOnDrop>,
+    /// What the watcher says. It ends when this is dropped.
     pub(super) session: Option<watch::Receiver<Session>>,
     /// The session under which the leases were confirmed.
     pub(super) confirmed: u64,
@@ -71,15 +70,6 @@ pub(super) struct Run<Db: Database> {
     pub(super) hand_over: HandOver,
     /// How many partitions this process should own.
     pub(super) share: usize,
-}
-
-/// A task that ends with whoever holds this.
-struct AbortOnDrop(JoinHandle<()>);
-
-impl Drop for AbortOnDrop {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
 }
 
 impl<Db: Database> Run<Db> {
@@ -102,7 +92,6 @@ impl<Db: Database> Run<Db> {
             full_since: None,
             pruned_at: now,
             pruning: None,
-            watcher: None,
             session: None,
             confirmed: 0,
             left: BTreeSet::new(),
@@ -135,11 +124,10 @@ impl<Db: Database> Run<Db> {
             Arc::clone(&inner.wake),
             inner.config.poll_interval.min(YEAR),
         );
-        self.watcher = None;
-        if let Some((watcher, session)) = watcher {
-            self.session = Some(session);
-            self.watcher = Some(AbortOnDrop(tokio::spawn(watcher.run())));
-        }
+        self.session = watcher.map(|(watcher, session)| {
+            tokio::spawn(watcher.run());
+            session
+        });
     }
 
     /// Runs until `stop` says within which time to stop.

@@ -77,6 +77,15 @@ pub trait WatchSql: sqlx::Database {
         session: SessionKey,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 
+    /// The end of that, where the connection goes on.
+    #[doc(hidden)]
+    fn let_go(
+        _: &mut Self::Line,
+        _: SessionKey,
+    ) -> impl Future<Output = Result<(), sqlx::Error>> + Send {
+        async { Ok(()) }
+    }
+
     /// Lets the others see it, or not any more. Awake.
     #[doc(hidden)]
     fn show(

@@ -33,7 +33,7 @@ const SMALL_POOL: u32 = 5;
 /// each transaction another one.
 const POOLED: u32 = 3;
 
-/// Watches for signs. Dropped with its task; then the session ends, and others see it.
+/// Watches for signs, until the dispatcher has ended; then its session does, and others see it.
 pub(crate) struct Watcher<Db: Database> {
     pool: Pool<Db>,
     names: Names,
@@ -79,12 +79,15 @@ impl<Db: Database> Watcher<Db> {
     /// For as long as the dispatcher runs.
     pub(crate) async fn run(mut self) {
         let mut outage = Outage::default();
-        loop {
+        while !self.pulse.is_unwanted() {
             let ended = self.watch(&mut outage).await;
             self.pulse.lost();
             if let Err(error) = ended {
                 let wait = outage.failed("watching for signs of other processes", &error);
-                tokio::time::sleep(wait).await;
+                tokio::select! {
+                    () = tokio::time::sleep(wait) => {}
+                    () = self.pulse.unwanted() => {}
+                }
             }
         }
     }
@@ -128,6 +131,12 @@ impl<Db: Database> Watcher<Db> {
             let next = now + rhythm.gap(&tick, self.suspects.are_there(), now);
             if !self.wait(&mut line, &mut rhythm, next).await? {
                 return Ok(());
+            }
+            if self.pulse.is_unwanted() {
+                return match session {
+                    Some(session) => Db::let_go(&mut line, session).await,
+                    None => Ok(()),
+                };
             }
         }
     }
@@ -183,6 +192,7 @@ impl<Db: Database> Watcher<Db> {
             let heard = tokio::select! {
                 heard = Db::heard(line) => heard?,
                 () = sleep_until(next) => return Ok(true),
+                () = self.pulse.unwanted() => return Ok(true),
             };
             match heard {
                 Heard::Nothing => return Ok(false),

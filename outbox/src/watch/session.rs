@@ -79,6 +79,15 @@ impl Pulse {
         });
     }
 
+    /// When nobody wants to know any more: the dispatcher has ended.
+    pub(super) async fn unwanted(&self) {
+        self.session.closed().await;
+    }
+
+    pub(super) fn is_unwanted(&self) -> bool {
+        self.session.is_closed()
+    }
+
     /// The session is gone, or may be.
     pub(super) fn lost(&self) {
         let lost = |session: &mut Session| {

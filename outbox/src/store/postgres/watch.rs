@@ -32,6 +32,15 @@ impl WatchSql for Postgres {
         Ok(())
     }
 
+    async fn let_go(line: &mut PgListener, session: SessionKey) -> Result<(), sqlx::Error> {
+        // The connection goes back to the pool.
+        sqlx::query("select pg_advisory_unlock($1)")
+            .bind(session.0)
+            .execute(line)
+            .await?;
+        Ok(())
+    }
+
     async fn show(
         line: &mut PgListener,
         names: &Names,
