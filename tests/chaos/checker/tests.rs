@@ -20,6 +20,10 @@ impl Story {
     }
 
     fn commit(&mut self, event: i64, handler: Handler, dedup: Option<&str>) {
+        self.commit_at(0, event, handler, dedup);
+    }
+
+    fn commit_at(&mut self, at: i64, event: i64, handler: Handler, dedup: Option<&str>) {
         self.0.push(Fact::Sent(Sent {
             event,
             tx: event,
@@ -28,15 +32,12 @@ impl Story {
             handler,
             dedup: dedup.map(str::to_owned),
         }));
-        self.acknowledge(event);
+        self.acknowledge(at, event);
     }
 
-    fn acknowledge(&mut self, tx: i64) {
-        self.0.push(Fact::Acknowledged {
-            at: 0,
-            tx,
-            events: 1,
-        });
+    fn acknowledge(&mut self, at: i64, tx: i64) {
+        let (at, events) = (at * SECOND / 1000, 1);
+        self.0.push(Fact::Acknowledged { at, tx, events });
     }
 
     fn visit(at: i64, pid: u32, event: i64, handler: Handler) -> Visit {
@@ -235,7 +236,7 @@ fn what_was_never_committed_is_never_delivered() {
 fn an_acknowledged_commit_that_is_not_there_is_missing() {
     let mut story = Story::of(1, Handler::Plain);
     story.deliver(0, 1, 1);
-    story.acknowledge(2);
+    story.acknowledge(0, 2);
     assert_eq!(story.counts(), [0, 0, 0, 1, 0]);
 }
 
@@ -262,11 +263,24 @@ fn a_takeover_is_measured_where_something_waited() {
     story.fault("kill", 1, 5_500, 5_501);
     story.deliver(6_500, 2, 2);
     assert_eq!(judge(&story.0).takeovers, [SECOND]);
-    // Everything was done before the kill, or the victim had not served the key for a while.
+    // Not by the victim itself, in its last moments.
+    let mut dying = Story::of(3, Handler::Plain);
+    dying.deliver(5_000, 1, 1);
+    dying.fault("kill", 1, 5_500, 5_600);
+    dying.start(5_550, 1, 2);
+    dying.deliver(6_500, 2, 2);
+    assert_eq!(judge(&dying.0).takeovers, [SECOND]);
+    // Everything was done before the kill, and the next event was committed later.
     let mut idle = Story::of(1, Handler::Plain);
     idle.deliver(5_000, 1, 1);
     idle.fault("kill", 1, 5_500, 5_501);
+    idle.commit_at(9_000, 2, Handler::Plain, None);
+    idle.deliver(9_010, 2, 2);
     assert!(judge(&idle.0).takeovers.is_empty());
-    story.fault("kill", 2, 9_000, 9_001);
-    assert_eq!(judge(&story.0).takeovers, [SECOND]);
+    // The victim had not served the key for a while.
+    let mut elsewhere = Story::of(2, Handler::Plain);
+    elsewhere.deliver(5_000, 1, 1);
+    elsewhere.fault("kill", 1, 7_500, 7_501);
+    elsewhere.deliver(8_000, 2, 2);
+    assert!(judge(&elsewhere.0).takeovers.is_empty());
 }
