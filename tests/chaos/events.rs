@@ -1,0 +1,79 @@
+//! The two events, one for each handler, and what their handling is like.
+
+use std::time::Duration;
+
+use outbox::OutboxEvent;
+use serde::{Deserialize, Serialize};
+
+use crate::history::Handler;
+
+/// Of the plain handler.
+#[derive(Debug, Serialize, Deserialize, OutboxEvent)]
+#[outbox_event(name = "chaos.plain", key = key)]
+pub(crate) struct Plain {
+    pub(crate) key: String,
+    pub(crate) number: i64,
+    pub(crate) event: i64,
+}
+
+/// Of the one with a transaction.
+#[derive(Debug, Serialize, Deserialize, OutboxEvent)]
+#[outbox_event(name = "chaos.tx", key = key)]
+pub(crate) struct Transactional {
+    pub(crate) key: String,
+    pub(crate) number: i64,
+    pub(crate) event: i64,
+}
+
+/// What an attempt is to be like. The same event is the same in every process.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Mood {
+    pub(crate) sleep: Duration,
+    pub(crate) fails: bool,
+    pub(crate) panics: bool,
+}
+
+impl Mood {
+    /// A third sleeps up to 50 ms, one of 3,000 for a second; one of 20 fails one to three times,
+    /// one of 200 panics once.
+    pub(crate) fn of(event: i64, attempt: u32) -> Self {
+        let hash = mixed(event.cast_unsigned());
+        let sleep = match hash {
+            hash if hash % 3000 == 17 => 1000,
+            hash if hash % 3 == 0 => (hash >> 20) % 50,
+            _ => 0,
+        };
+        let failures = match (hash >> 32) % 20 {
+            0 => 1 + (hash >> 40) % 3,
+            _ => 0,
+        };
+        Self {
+            sleep: Duration::from_millis(sleep),
+            fails: u64::from(attempt) <= failures,
+            panics: attempt == 1 && (hash >> 48) % 200 == 0,
+        }
+    }
+}
+
+/// So that the neighbours of an event are not like it.
+fn mixed(event: u64) -> u64 {
+    let hash = event.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    hash ^ (hash >> 31)
+}
+
+impl Handler {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::Tx => "tx",
+        }
+    }
+
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        [Self::Plain, Self::Tx]
+            .into_iter()
+            .find(|handler| handler.name() == name)
+    }
+}

@@ -1,0 +1,222 @@
+//! A publisher: real transactions, one after the other, each of which writes to tables of its own
+//! and publishes.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use outbox::{Outbox, OutboxEvent, Scheduled};
+use rand::{RngExt as _, rngs::StdRng};
+use sqlx::{Pool, Transaction};
+use tokio::time::sleep;
+
+use crate::{
+    database::Tested,
+    events::{Plain, Transactional},
+    history::{self, Fact, Handler, History},
+    server::Kind,
+};
+
+/// What all publishers share.
+#[derive(Debug)]
+pub(crate) struct Desk<Db: Tested> {
+    pub(crate) pool: Pool<Db>,
+    pub(crate) outbox: Outbox<Db>,
+    pub(crate) history: Arc<History>,
+    pub(crate) keys: u32,
+    pub(crate) stop: AtomicBool,
+    pub(crate) acknowledged: AtomicU64,
+    pub(crate) failed: AtomicU64,
+}
+
+/// One event in ten is due later, always by the same time, on a key that has no others: writers of
+/// a key take turns, so that its events become due in the order of their numbers.
+const DELAY: Duration = Duration::from_millis(700);
+const DELAYED_KEYS: u32 = 10;
+
+/// The keys of a run.
+pub(crate) fn keys(keys: u32) -> impl Iterator<Item = String> {
+    let delayed = (0..DELAYED_KEYS).map(|n| format!("d{n}"));
+    (0..keys).map(|n| format!("k{n}")).chain(delayed)
+}
+
+/// An event that is about to be published.
+#[derive(Debug, Clone)]
+struct Draft {
+    key: String,
+    handler: Handler,
+    dedup: Option<String>,
+}
+
+impl Draft {
+    fn is_delayed(&self) -> bool {
+        self.key.starts_with('d')
+    }
+}
+
+/// One task. Its number is in the ids of its transactions.
+pub(crate) struct Publisher<Db: Tested> {
+    desk: Arc<Desk<Db>>,
+    random: StdRng,
+    last_tx: i64,
+    /// Dedup keys of committed transactions, to be repeated.
+    used: Vec<Draft>,
+}
+
+impl<Db: Tested> Publisher<Db> {
+    pub(crate) fn new(desk: Arc<Desk<Db>>, number: u32, random: StdRng) -> Self {
+        Self {
+            desk,
+            random,
+            last_tx: i64::from(number + 1) * 1_000_000_000,
+            used: Vec::new(),
+        }
+    }
+
+    /// Until it is told to stop. A transaction that fails is followed by another.
+    pub(crate) async fn run(mut self) {
+        while !self.desk.stop.load(Ordering::Relaxed) {
+            if let Err(_error) = self.transaction().await {
+                self.desk.failed.fetch_add(1, Ordering::Relaxed);
+                sleep(Duration::from_millis(100)).await;
+            }
+            let pause = self.random.random_range(0..20);
+            sleep(Duration::from_millis(pause)).await;
+        }
+    }
+
+    async fn transaction(&mut self) -> anyhow::Result<()> {
+        self.last_tx += 1;
+        let drafts = self.drafts();
+        let rolls_back = self.random.random_bool(0.1);
+        let slow = self.slow();
+        let mut tx = Db::begin(&self.desk.pool).await?;
+        self.lock(&mut tx, &drafts).await?;
+        let mut events = 0;
+        for (n, draft) in (0..).zip(&drafts) {
+            let sent = self.publish(&mut tx, draft, self.last_tx * 10 + n).await?;
+            events += usize::from(sent);
+        }
+        if let Some(slow) = slow {
+            sleep(slow).await;
+        }
+        if rolls_back {
+            return Ok(tx.rollback().await?);
+        }
+        // When this fails nobody knows; the table tells in the end.
+        tx.commit().await?;
+        let (at, tx) = (history::now(), self.last_tx);
+        self.desk
+            .history
+            .write(&Fact::Acknowledged { at, tx, events });
+        self.desk.acknowledged.fetch_add(1, Ordering::Relaxed);
+        self.used
+            .extend(drafts.into_iter().filter(|draft| draft.dedup.is_some()));
+        Ok(())
+    }
+
+    fn drafts(&mut self) -> Vec<Draft> {
+        let random = &mut self.random;
+        if !self.used.is_empty() && random.random_bool(0.05) {
+            let again = random.random_range(0..self.used.len());
+            return vec![self.used[again].clone()];
+        }
+        let delayed = random.random_bool(0.1);
+        let tx = self.last_tx;
+        (0..random.random_range(1..=5))
+            .map(|n| Draft {
+                key: match delayed {
+                    true => format!("d{}", random.random_range(0..DELAYED_KEYS)),
+                    false => format!("k{}", random.random_range(0..self.desk.keys)),
+                },
+                handler: match random.random_bool(0.4) {
+                    true => Handler::Tx,
+                    false => Handler::Plain,
+                },
+                dedup: random.random_bool(0.03).then(|| format!("{tx}/{n}")),
+            })
+            .collect()
+    }
+
+    /// How long the transaction stays open after it has published.
+    fn slow(&mut self) -> Option<Duration> {
+        let (chance, longest) = match Db::KIND {
+            Kind::Postgres | Kind::Mysql => (0.02, 3000),
+            // Nobody else can write meanwhile.
+            Kind::Sqlite => (0.01, 400),
+        };
+        let slow = self.random.random_bool(chance);
+        slow.then(|| Duration::from_millis(self.random.random_range(200..=longest)))
+    }
+
+    /// The rows of all keys, before anything is published, always in the same order.
+    async fn lock(&self, tx: &mut Transaction<'_, Db>, drafts: &[Draft]) -> anyhow::Result<()> {
+        let mut keys: Vec<&str> = drafts.iter().map(|draft| &*draft.key).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        for key in keys {
+            let sql = format!("update chaos_key set number = number + 1 where name = '{key}'");
+            Db::execute(tx, sql).await?;
+        }
+        Ok(())
+    }
+
+    /// Whether it was sent, and not a duplicate.
+    async fn publish(
+        &self,
+        tx: &mut Transaction<'_, Db>,
+        draft: &Draft,
+        event: i64,
+    ) -> anyhow::Result<bool> {
+        let Draft { key, handler, .. } = draft;
+        let next = format!("update chaos_key set number = number + 1 where name = '{key}'");
+        Db::execute(tx, next).await?;
+        let number = format!("select number from chaos_key where name = '{key}'");
+        let number = Db::number(tx, number).await?;
+        let key = key.clone();
+        let sent = match handler {
+            Handler::Plain => self.send(tx, draft, &Plain { key, number, event }).await?,
+            Handler::Tx => {
+                let event = Transactional { key, number, event };
+                self.send(tx, draft, &event).await?
+            }
+        };
+        if let (Scheduled::Duplicate, Some(dedup)) = (sent, draft.dedup.clone()) {
+            let at = history::now();
+            self.desk.history.write(&Fact::Duplicate { at, dedup });
+            return Ok(false);
+        }
+        let dedup = match &draft.dedup {
+            Some(dedup) => format!("'{dedup}'"),
+            None => "null".to_owned(),
+        };
+        let row = format!(
+            "{event}, {}, '{}', {number}, '{}', {dedup}",
+            self.last_tx,
+            draft.key,
+            handler.name()
+        );
+        Db::execute(tx, format!("insert into chaos_sent values ({row})")).await?;
+        Ok(true)
+    }
+
+    async fn send<E: OutboxEvent>(
+        &self,
+        tx: &mut Transaction<'_, Db>,
+        draft: &Draft,
+        event: &E,
+    ) -> outbox::Result<Scheduled> {
+        let mut schedule = self.desk.outbox.schedule(event);
+        if draft.is_delayed() {
+            schedule = schedule.delay(DELAY);
+        }
+        if let Some(dedup) = &draft.dedup {
+            schedule = schedule.dedup_key(dedup);
+        }
+        schedule.send(tx).await
+    }
+}

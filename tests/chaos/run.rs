@@ -1,0 +1,213 @@
+//! One run: server, workers, publishers, faults; then quiet; then the verdict.
+
+use std::{
+    collections::{BTreeSet, HashSet},
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use outbox::Outbox;
+use rand::{SeedableRng as _, rngs::StdRng};
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::{
+    arguments::Arguments,
+    checker,
+    database::{self, Tested},
+    faults::{FaultKind, Faults},
+    fleet::Fleet,
+    history::{self, End, Fact, Handler, History, Sent},
+    publisher::{self, Desk, Publisher},
+    server::Server,
+};
+
+/// How long nothing may be delivered, beside the lease, before what is missing counts as lost.
+const SILENCE: Duration = Duration::from_secs(40);
+
+/// How long workers may take to leave: they give their handlers 25 seconds.
+const LEAVING: Duration = Duration::from_secs(40);
+
+/// Whether every promise was kept.
+pub(crate) async fn run<Db: Tested>(arguments: &Arguments) -> anyhow::Result<bool> {
+    let mut server = Server::start(arguments.kind).await?;
+    let folder = history_folder(arguments, &server)?;
+    let history = Arc::new(History::open(&folder, "chaos")?);
+    let desk = desk::<Db>(arguments, &server, &history).await?;
+
+    let mut fleet = Fleet::new(arguments.for_workers(&folder), server.folder().to_owned());
+    for _ in 0..arguments.workers {
+        fleet.join(&server).await?;
+    }
+    let publishers: Vec<_> = (0..arguments.publishers)
+        .map(|number| {
+            let random = StdRng::seed_from_u64(arguments.seed ^ u64::from(number + 1) << 32);
+            tokio::spawn(Publisher::new(Arc::clone(&desk), number, random).run())
+        })
+        .collect();
+
+    let random = StdRng::seed_from_u64(arguments.seed);
+    let kinds = arguments.faults.clone();
+    let mut faults = Faults::new(
+        &mut server,
+        &mut fleet,
+        &history,
+        random,
+        kinds,
+        arguments.lease,
+    );
+    let end = Instant::now() + Duration::from_secs(arguments.seconds);
+    faults.run::<Db>(end).await?;
+    let done = faults.done;
+
+    desk.stop.store(true, Ordering::Relaxed);
+    for publisher in publishers {
+        publisher.await?;
+    }
+    desk.pool.close().await;
+    eprintln!(
+        "quiet     {} transactions committed, {} failed; faults: {done:?}",
+        desk.acknowledged.load(Ordering::Relaxed),
+        desk.failed.load(Ordering::Relaxed)
+    );
+    let mut connection = Db::connect(&server.url(None)).await?;
+    write_sent::<Db>(&mut connection, &history).await?;
+    drain::<Db>(&mut connection, &folder, &mut fleet, arguments.lease).await?;
+    fleet.disband(LEAVING).await?;
+    write_effects::<Db>(&mut connection, &history).await?;
+
+    let facts = history::read(&folder)?;
+    let verdict = checker::judge(&facts);
+    verdict.explain(&facts);
+    let missing: Vec<&FaultKind> = (arguments.faults.iter())
+        .filter(|kind| !done.contains_key(kind))
+        .collect();
+    if !missing.is_empty() {
+        eprintln!("!! never injected: {missing:?}");
+    }
+    if fleet.fallen > 0 {
+        eprintln!(
+            "!! {} workers ended by themselves, or not at all",
+            fleet.fallen
+        );
+    }
+    println!("{verdict}");
+    Ok(verdict.is_clean() && verdict.committed > 0 && missing.is_empty() && fleet.fallen == 0)
+}
+
+fn history_folder(arguments: &Arguments, server: &Server) -> anyhow::Result<PathBuf> {
+    let folder = match &arguments.history {
+        Some(folder) => folder.clone(),
+        None => server.folder().join("history"),
+    };
+    std::fs::create_dir_all(&folder)?;
+    anyhow::ensure!(
+        std::fs::read_dir(&folder)?.next().is_none(),
+        "{} is not empty: two histories would be judged as one",
+        folder.display()
+    );
+    Ok(folder)
+}
+
+async fn desk<Db: Tested>(
+    arguments: &Arguments,
+    server: &Server,
+    history: &Arc<History>,
+) -> anyhow::Result<Arc<Desk<Db>>> {
+    let url = server.url(None);
+    let connecting = async {
+        loop {
+            match Db::connect(&url).await {
+                Ok(connection) => return connection,
+                Err(_) => sleep(Duration::from_millis(100)).await,
+            }
+        }
+    };
+    let mut connection = timeout(Duration::from_secs(30), connecting).await?;
+    database::prepare::<Db>(&mut connection, publisher::keys(arguments.keys)).await?;
+    let pool = Db::pool(&url, arguments.publishers + 1).await?;
+    let outbox = Outbox::builder(pool.clone())
+        .registry(outbox::Registry::builder().allow_empty())
+        .build()
+        .await?;
+    Ok(Arc::new(Desk {
+        pool,
+        outbox,
+        history: Arc::clone(history),
+        keys: arguments.keys,
+        stop: AtomicBool::new(false),
+        acknowledged: AtomicU64::new(0),
+        failed: AtomicU64::new(0),
+    }))
+}
+
+async fn write_sent<Db: Tested>(
+    connection: &mut Db::Connection,
+    history: &History,
+) -> anyhow::Result<()> {
+    for (event, tx, key, number, handler, dedup) in Db::sent(connection).await? {
+        let handler = Handler::named(&handler).unwrap_or(Handler::Plain);
+        let sent = Sent {
+            event,
+            tx,
+            key,
+            number,
+            handler,
+            dedup,
+        };
+        history.write(&Fact::Sent(sent));
+    }
+    Ok(())
+}
+
+async fn write_effects<Db: Tested>(
+    connection: &mut Db::Connection,
+    history: &History,
+) -> anyhow::Result<()> {
+    for (id, event, key) in Db::effects(connection).await? {
+        history.write(&Fact::Effect { id, event, key });
+    }
+    Ok(())
+}
+
+/// Until everything is delivered, or nothing is any more.
+async fn drain<Db: Tested>(
+    connection: &mut Db::Connection,
+    folder: &Path,
+    fleet: &mut Fleet,
+    lease: Duration,
+) -> anyhow::Result<()> {
+    let (mut left, mut progress) = (usize::MAX, Instant::now());
+    while left > 0 && progress.elapsed() < SILENCE + lease {
+        let facts = history::read(folder)?;
+        let mut sent: BTreeSet<i64> = BTreeSet::new();
+        let mut done: HashSet<i64> = HashSet::new();
+        for fact in &facts {
+            match fact {
+                Fact::Sent(fact) => {
+                    sent.insert(fact.event);
+                }
+                Fact::End {
+                    visit,
+                    end: End::Ok,
+                } if visit.handler == Handler::Plain => {
+                    done.insert(visit.event);
+                }
+                _ => {}
+            }
+        }
+        let effects = Db::effects(connection).await?;
+        done.extend(effects.iter().map(|(_, event, _)| *event));
+        let now_left = sent.iter().filter(|event| !done.contains(event)).count();
+        if now_left < left {
+            (left, progress) = (now_left, Instant::now());
+        }
+        eprintln!("draining  {left} of {} left", sent.len());
+        fleet.reap()?;
+        sleep(Duration::from_millis(500)).await;
+    }
+    Ok(())
+}

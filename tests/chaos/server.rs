@@ -1,0 +1,219 @@
+//! A database server of our own, which can be crashed and started again.
+
+use std::{
+    fs::File,
+    net::{Ipv4Addr, SocketAddr, TcpListener},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    time::Duration,
+};
+
+use anyhow::{Context as _, bail, ensure};
+use rand::RngExt as _;
+use tokio::{process::Child, time::sleep};
+
+use crate::{
+    programs::{User, find},
+    signal::{Signal, send},
+};
+
+/// Which database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Postgres,
+    Mysql,
+    Sqlite,
+}
+
+/// Dropped, it is killed, and its files are removed.
+#[derive(Debug)]
+pub(crate) struct Server {
+    kind: Kind,
+    folder: PathBuf,
+    port: u16,
+    child: Option<Child>,
+}
+
+impl Server {
+    /// Prepares the files and starts it.
+    pub(crate) async fn start(kind: Kind) -> anyhow::Result<Self> {
+        let folder = std::env::temp_dir().join(format!("outbox-chaos-{}", std::process::id()));
+        std::fs::create_dir_all(&folder)?;
+        let mut server = Self {
+            kind,
+            folder,
+            port: free_port()?,
+            child: None,
+        };
+        let data = server.data();
+        match kind {
+            Kind::Postgres => {
+                let user = User::new("postgres")?;
+                user.folder(&data)?;
+                let mut initdb = user.command(&find("initdb")?)?;
+                initdb.arg("-D").arg(&data);
+                initdb.args([
+                    "-U",
+                    "outbox",
+                    "-A",
+                    "trust",
+                    "-E",
+                    "UTF8",
+                    "--locale=C",
+                    "--no-sync",
+                ]);
+                server.prepare(initdb)?;
+            }
+            Kind::Mysql => {
+                let user = User::new("mysql")?;
+                user.folder(&data)?;
+                let mut install = user.command(&find("mariadb-install-db")?)?;
+                install
+                    .arg("--no-defaults")
+                    .arg(option("--datadir=", &data));
+                install.args(["--auth-root-authentication-method=normal", "--skip-test-db"]);
+                server.prepare(install)?;
+            }
+            Kind::Sqlite => {}
+        }
+        server.run().await?;
+        Ok(server)
+    }
+
+    /// Where files of this run may be put.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    fn data(&self) -> PathBuf {
+        self.folder.join("data")
+    }
+
+    /// None for a database that is a file.
+    pub(crate) fn address(&self) -> Option<SocketAddr> {
+        (self.kind != Kind::Sqlite).then(|| (Ipv4Addr::LOCALHOST, self.port).into())
+    }
+
+    /// As seen through this port instead of the server's own.
+    pub(crate) fn url(&self, port: Option<u16>) -> String {
+        let port = port.unwrap_or(self.port);
+        match self.kind {
+            Kind::Postgres => format!("postgres://outbox@127.0.0.1:{port}/postgres"),
+            Kind::Mysql => format!("mysql://root@127.0.0.1:{port}/mysql"),
+            Kind::Sqlite => format!("sqlite://{}", self.folder.join("chaos.db").display()),
+        }
+    }
+
+    fn log(&self) -> anyhow::Result<File> {
+        let path = self.folder.join("server.log");
+        Ok(File::options().create(true).append(true).open(path)?)
+    }
+
+    fn prepare(&self, mut command: Command) -> anyhow::Result<()> {
+        command.stdout(self.log()?).stderr(self.log()?);
+        let status = command.stdin(Stdio::null()).status()?;
+        ensure!(
+            status.success(),
+            "{command:?}: {status}\n{}",
+            self.complaints()
+        );
+        Ok(())
+    }
+
+    fn complaints(&self) -> String {
+        let log = std::fs::read_to_string(self.folder.join("server.log")).unwrap_or_default();
+        let lines: Vec<&str> = log.lines().collect();
+        lines[lines.len().saturating_sub(30)..].join("\n")
+    }
+
+    /// Starts the server, also after a crash; returns when it takes connections.
+    pub(crate) async fn run(&mut self) -> anyhow::Result<()> {
+        let (data, port) = (self.data(), self.port.to_string());
+        let mut command = match self.kind {
+            Kind::Sqlite => return Ok(()),
+            Kind::Postgres => {
+                let mut command = User::new("postgres")?.command(&find("postgres")?)?;
+                command.arg("-D").arg(&data).arg("-k").arg(&data);
+                command.args(["-h", "127.0.0.1", "-p", &port, "-c", "max_connections=200"]);
+                command
+            }
+            Kind::Mysql => {
+                let mut command = User::new("mysql")?.command(&find("mariadbd")?)?;
+                command
+                    .arg("--no-defaults")
+                    .arg(option("--datadir=", &data));
+                command.arg(option("--socket=", &data.join("socket")));
+                command.arg(option("--pid-file=", &data.join("pid")));
+                command.args([
+                    "--bind-address=127.0.0.1",
+                    "--max-connections=200",
+                    "--port",
+                    &port,
+                ]);
+                command
+            }
+        };
+        command
+            .stdin(Stdio::null())
+            .stdout(self.log()?)
+            .stderr(self.log()?);
+        let child = tokio::process::Command::from(command)
+            .kill_on_drop(true)
+            .spawn()?;
+        let child = self.child.insert(child);
+        for _ in 0..600 {
+            sleep(Duration::from_millis(50)).await;
+            if tokio::net::TcpStream::connect((Ipv4Addr::LOCALHOST, self.port))
+                .await
+                .is_ok()
+            {
+                return Ok(());
+            }
+            if let Some(status) = child.try_wait()? {
+                bail!("the server stopped: {status}\n{}", self.complaints());
+            }
+        }
+        bail!(
+            "the server did not start within 30 s\n{}",
+            self.complaints()
+        )
+    }
+
+    /// Ends it without giving it time for anything.
+    pub(crate) async fn crash(&mut self) -> anyhow::Result<()> {
+        let mut child = self.child.take().context("there is no server")?;
+        let pid = child.id().context("the server has ended by itself")?;
+        let signal = match self.kind {
+            Kind::Postgres => Signal::Quit,
+            Kind::Mysql | Kind::Sqlite => Signal::Kill,
+        };
+        send(pid, signal).await?;
+        child.wait().await?;
+        Ok(())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // The server itself is killed with its handle. What cannot be removed stays.
+        if let Some(child) = &mut self.child {
+            let _ = child.start_kill();
+        }
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+fn option(name: &str, path: &Path) -> std::ffi::OsString {
+    let mut option = std::ffi::OsString::from(name);
+    option.push(path);
+    option
+}
+
+/// Below those that the system gives to outgoing connections, which could take it during a crash.
+fn free_port() -> anyhow::Result<u16> {
+    let mut random = rand::rng();
+    (0..100)
+        .map(|_| random.random_range(20_000..32_000))
+        .find(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok())
+        .context("no free port")
+}
