@@ -11,7 +11,8 @@ use crate::{Database, Retention};
 pub(super) const PRUNE_EVERY: Duration = Duration::from_secs(60);
 
 impl<Db: Database> Run<Db> {
-    /// Removes finished records that are older than they are to be kept, beside everything else.
+    /// Removes finished records that are older than they are to be kept, beside everything else;
+    /// each process those of its own partitions.
     pub(super) fn start_pruning(&mut self, now: Instant) {
         if now.duration_since(self.pruned_at) < PRUNE_EVERY {
             return;
@@ -27,9 +28,10 @@ impl<Db: Database> Run<Db> {
         if busy.is_some_and(|pruning| !pruning.is_finished()) {
             return;
         }
-        let outbox = self.outbox.clone();
+        let (outbox, fence) = (self.outbox.clone(), self.engine.leases.fence());
         self.pruning = Some(tokio::spawn(async move {
-            match outbox.operations().prune(time).await {
+            let operations = outbox.operations();
+            match operations.prune_within(time, Some(&fence)).await {
                 Ok(0) => {}
                 Ok(records) => tracing::debug!(records, "removed finished records"),
                 Err(error) => {

@@ -3,7 +3,11 @@
 use std::time::Duration;
 
 use super::{Operations, step::Step};
-use crate::{Database, Result, error::While as _, store::micros};
+use crate::{
+    Database, Result,
+    error::While as _,
+    store::{Fence, Prunable, micros},
+};
 
 /// How many records are looked at, and deleted at most, in one transaction.
 const BATCH: i64 = 1000;
@@ -29,6 +33,18 @@ impl<Db: Database> Operations<'_, Db> {
     /// # Errors
     /// When the database fails.
     pub async fn prune(&self, older_than: Duration) -> Result<u64> {
+        self.prune_within(older_than, None).await
+    }
+
+    /// With a fence: of partitions that are held only.
+    pub(crate) async fn prune_within(
+        &self,
+        older_than: Duration,
+        fence: Option<&Fence>,
+    ) -> Result<u64> {
+        let ours = |part: u16| {
+            fence.is_none_or(|fence| fence.leases.iter().any(|lease| lease.part == part))
+        };
         let doing = "looking for finished records";
         let (age, mut after, mut deleted) = (micros(older_than), 0, 0);
         loop {
@@ -37,13 +53,10 @@ impl<Db: Database> Operations<'_, Db> {
                 .await
                 .doing(doing)?;
             drop(connection);
-            let over: Vec<i64> = looked_at
-                .iter()
-                .filter(|one| one.over)
-                .map(|one| one.id)
-                .collect();
+            let over = looked_at.iter().filter(|one| one.over && ours(one.part));
+            let over: Vec<Prunable> = over.copied().collect();
             if !over.is_empty() {
-                deleted += self.apply(Step::Delete(&over)).await?;
+                deleted += self.apply(Step::Delete(&over, fence)).await?;
             }
             // Ids are in the order of publishing: after a thousand that are too young there is
             // nothing old, and the rest of the table need not be read.

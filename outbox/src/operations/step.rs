@@ -1,7 +1,11 @@
 //! Changes as short transactions.
 
 use super::{Filter, Operations, Paging};
-use crate::{Database, Result, error::While as _};
+use crate::{
+    Database, Result,
+    error::While as _,
+    store::{Fence, Prunable},
+};
 
 /// How many are changed in one transaction.
 const BATCH: u32 = 500;
@@ -24,8 +28,8 @@ pub(super) enum Step<'a> {
     Promote(&'a [i64]),
     /// These records, that no handler has begun with.
     DiscardRecords(&'a [i64]),
-    /// These records, that are finished.
-    Delete(&'a [i64]),
+    /// These records, that are finished. With a fence, those of partitions that are still held.
+    Delete(&'a [Prunable], Option<&'a Fence>),
 }
 
 impl Step<'_> {
@@ -36,7 +40,7 @@ impl Step<'_> {
             Self::Discard { .. } => "discarding deliveries",
             Self::Promote(_) => "waking lanes",
             Self::DiscardRecords(_) => "discarding records",
-            Self::Delete(_) => "deleting finished records",
+            Self::Delete(..) => "deleting finished records",
         }
     }
 }
@@ -50,7 +54,7 @@ impl<Db: Database> Operations<'_, Db> {
             // other's change before they commit, and neither promotes what comes after both.
             self.persist(Step::Promote(deliveries)).await?;
         }
-        if changed > 0 && !matches!(step, Step::Delete(_)) {
+        if changed > 0 && !matches!(step, Step::Delete(..)) {
             self.outbox.wake();
         }
         Ok(changed)
@@ -88,7 +92,16 @@ impl<Db: Database> Operations<'_, Db> {
                 0
             }
             Step::DiscardRecords(records) => Db::discard_records(&mut tx, names, records).await?,
-            Step::Delete(records) => Db::delete(&mut tx, names, records).await?,
+            Step::Delete(records, fence) => {
+                let held = match fence {
+                    Some(fence) => Some(Db::still_held(&mut tx, names, fence).await?),
+                    None => None,
+                };
+                let held = |part| held.as_ref().is_none_or(|held| held.contains(part));
+                let records = records.iter().filter(|record| held(&record.part));
+                let records: Vec<i64> = records.map(|record| record.id).collect();
+                Db::delete(&mut tx, names, &records).await?
+            }
         };
         tx.commit().await?;
         Ok(changed)

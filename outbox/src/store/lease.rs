@@ -120,6 +120,15 @@ pub trait LeaseSql: sqlx::Database {
         reserved: Option<i64>,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 
+    /// Those of these leases that are still this owner's, and stay so until the transaction of the
+    /// caller ends.
+    #[doc(hidden)]
+    fn still_held(
+        connection: &mut Self::Connection,
+        names: &Names,
+        fence: &Fence,
+    ) -> impl Future<Output = Result<Vec<u16>, sqlx::Error>> + Send;
+
     /// Deletes an instance that has said so itself, or whose time is up, and frees what it owned.
     #[doc(hidden)]
     fn bury(

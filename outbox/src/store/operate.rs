@@ -7,6 +7,7 @@ use crate::operations::{DeliveryStatus, RecordStatus};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Prunable {
     pub(crate) id: i64,
+    pub(crate) part: u16,
     /// It was completed or discarded long enough ago, and so were all its deliveries.
     pub(crate) over: bool,
     /// It was published too late to be over, and so were most of those after it.

@@ -144,6 +144,25 @@ where l.epoch = f.epoch and l.owner = ?"
         Ok(())
     }
 
+    async fn still_held(
+        connection: &mut MySqlConnection,
+        names: &Names,
+        fence: &Fence,
+    ) -> Result<Vec<u16>, sqlx::Error> {
+        let lease = names.table("lease", '`');
+        let sql = trusted(format!(
+            "select l.part from json_table(?, '$[*]' columns (part smallint path '$[0]', epoch bigint path '$[1]')) f
+straight_join {lease} l force index (primary) on l.part = f.part
+where l.epoch = f.epoch and l.owner = ? order by l.part lock in share mode"
+        ));
+        let held: Vec<i16> = sqlx::query_scalar(sql)
+            .bind(fence.json())
+            .bind(fence.owner)
+            .fetch_all(connection)
+            .await?;
+        Ok(held.iter().map(|part| part.cast_unsigned()).collect())
+    }
+
     async fn bury(
         connection: &mut MySqlConnection,
         names: &Names,

@@ -198,14 +198,14 @@ where r.status in ('pending', 'scheduled', 'unhandled')"
     ) -> Result<Vec<Prunable>, sqlx::Error> {
         let (record, delivery) = (names.table("record", '`'), names.table("delivery", '`'));
         let sql = trusted(format!(
-            "select r.id,
+            "select r.id, r.part,
     r.status in ('completed', 'discarded') and r.completed_at <= utc_timestamp(6) - interval ? microsecond and not exists (
         select 1 from {delivery} d where d.record_id = r.id and d.status in ('waiting', 'scheduled', 'failed')
     ),
     r.created_at > utc_timestamp(6) - interval ? microsecond
 from {record} r where r.id > ? order by r.id limit ?"
         ));
-        let rows: Vec<(i64, Option<bool>, bool)> = sqlx::query_as(sql)
+        let rows: Vec<(i64, i16, Option<bool>, bool)> = sqlx::query_as(sql)
             .bind(micros)
             .bind(micros)
             .bind(after)
@@ -214,8 +214,9 @@ from {record} r where r.id > ? order by r.id limit ?"
             .await?;
         Ok(rows
             .into_iter()
-            .map(|(id, over, young)| Prunable {
+            .map(|(id, part, over, young)| Prunable {
                 id,
+                part: part.cast_unsigned(),
                 over: over.unwrap_or(false),
                 young,
             })

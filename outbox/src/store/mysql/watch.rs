@@ -8,7 +8,7 @@ use uuid::Uuid;
 use crate::store::{Heard, Names, SessionKey, Tick, WatchSql, trusted};
 
 impl WatchSql for MySql {
-    type Line = PoolConnection<MySql>;
+    type Line = PoolConnection<Self>;
 
     const SESSIONS: bool = true;
     const LISTENS: bool = false;

@@ -126,6 +126,27 @@ where l.part = f.part and l.epoch = f.epoch and l.owner = $3"
         Ok(())
     }
 
+    async fn still_held(
+        connection: &mut PgConnection,
+        names: &Names,
+        fence: &Fence,
+    ) -> Result<Vec<u16>, sqlx::Error> {
+        let lease = names.table("lease", '"');
+        let (parts, epochs) = fence.columns();
+        let sql = trusted(format!(
+            "select l.part from {lease} l join unnest($1::smallint[], $2::bigint[]) as f (part, epoch)
+    on l.part = f.part and l.epoch = f.epoch
+where l.owner = $3 order by l.part for share of l"
+        ));
+        let held: Vec<i16> = sqlx::query_scalar(sql)
+            .bind(parts)
+            .bind(epochs)
+            .bind(fence.owner)
+            .fetch_all(connection)
+            .await?;
+        Ok(held.iter().map(|part| part.cast_unsigned()).collect())
+    }
+
     async fn bury(
         connection: &mut PgConnection,
         names: &Names,

@@ -174,7 +174,7 @@ where id = any($1) and status in ('pending', 'scheduled', 'unhandled')"
         let (record, delivery) = (names.table("record", '"'), names.table("delivery", '"'));
         // `count`: with `not exists` the planner may read all deliveries, for each batch.
         let sql = trusted(format!(
-            "select r.id,
+            "select r.id, r.part,
     r.status in ('completed', 'discarded') and r.completed_at <= now.past and 0 = (
         select count(*) from {delivery} d where d.record_id = r.id and d.status in ('waiting', 'scheduled', 'failed')
     ),
@@ -182,7 +182,7 @@ where id = any($1) and status in ('pending', 'scheduled', 'unhandled')"
 from {record} r cross join (select clock_timestamp() - $2 * interval '1 microsecond' as past) now
 where r.id > $1 order by r.id limit $3"
         ));
-        let rows: Vec<(i64, Option<bool>, bool)> = sqlx::query_as(sql)
+        let rows: Vec<(i64, i16, Option<bool>, bool)> = sqlx::query_as(sql)
             .bind(after)
             .bind(micros)
             .bind(limit)
@@ -190,8 +190,9 @@ where r.id > $1 order by r.id limit $3"
             .await?;
         Ok(rows
             .into_iter()
-            .map(|(id, over, young)| Prunable {
+            .map(|(id, part, over, young)| Prunable {
                 id,
+                part: part.cast_unsigned(),
                 over: over.unwrap_or(false),
                 young,
             })

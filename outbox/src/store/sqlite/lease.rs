@@ -126,6 +126,24 @@ where l.part = f.value ->> 0 and l.epoch = f.value ->> 1 and l.owner = ?2"
         Ok(())
     }
 
+    async fn still_held(
+        connection: &mut SqliteConnection,
+        names: &Names,
+        fence: &Fence,
+    ) -> Result<Vec<u16>, sqlx::Error> {
+        let lease = names.table("lease", '"');
+        let sql = trusted(format!(
+            "select l.part from {lease} l join json_each(?1) f
+    on l.part = f.value ->> 0 and l.epoch = f.value ->> 1
+where l.owner = ?2"
+        ));
+        sqlx::query_scalar(sql)
+            .bind(fence.json())
+            .bind(fence.owner)
+            .fetch_all(connection)
+            .await
+    }
+
     async fn bury(
         connection: &mut SqliteConnection,
         names: &Names,

@@ -172,14 +172,14 @@ where id in {IDS} and status in ('pending', 'scheduled', 'unhandled')"
     ) -> Result<Vec<Prunable>, sqlx::Error> {
         let (record, delivery) = (names.table("record", '"'), names.table("delivery", '"'));
         let sql = trusted(format!(
-            "select r.id,
+            "select r.id, r.part,
     r.status in ('completed', 'discarded') and r.completed_at <= {NOW} - ?2 and not exists (
         select 1 from {delivery} d where d.record_id = r.id and d.status in ('waiting', 'scheduled', 'failed')
     ),
     r.created_at > {NOW} - ?2
 from {record} r where r.id > ?1 order by r.id limit ?3"
         ));
-        let rows: Vec<(i64, Option<bool>, bool)> = sqlx::query_as(sql)
+        let rows: Vec<(i64, u16, Option<bool>, bool)> = sqlx::query_as(sql)
             .bind(after)
             .bind(micros)
             .bind(limit)
@@ -187,8 +187,9 @@ from {record} r where r.id > ?1 order by r.id limit ?3"
             .await?;
         Ok(rows
             .into_iter()
-            .map(|(id, over, young)| Prunable {
+            .map(|(id, part, over, young)| Prunable {
                 id,
+                part,
                 over: over.unwrap_or(false),
                 young,
             })

@@ -75,6 +75,19 @@ on_each_database! {
         assert_eq!(db.own().await.leases.len(), 64);
     }
 
+    async fn only_what_is_still_held_is_held(db) {
+        let first = db.own_as(Uuid::now_v7(), 0).await;
+        let mut connection = db.pool.acquire().await.unwrap();
+        Db::take(&mut connection, &db.names, Uuid::now_v7(), &[3, 4], 60_000_000).await.unwrap();
+        let mut held = Db::still_held(&mut connection, &db.names, &first).await.unwrap();
+        held.sort_unstable();
+        let rest: Vec<u16> = (0..64).filter(|part| ![3, 4].contains(part)).collect();
+        assert_eq!(held, rest);
+        for stale in [&older(&first), &foreign(&first)] {
+            assert!(Db::still_held(&mut connection, &db.names, stale).await.unwrap().is_empty());
+        }
+    }
+
     async fn a_heartbeat_takes_nothing_and_is_seen_by_others(db) {
         let owner = Uuid::now_v7();
         let mut connection = db.pool.acquire().await.unwrap();
