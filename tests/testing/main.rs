@@ -8,6 +8,7 @@
 
 mod misuse;
 mod order;
+mod outage;
 mod publishing;
 mod restoring;
 mod shop;
