@@ -70,6 +70,7 @@ impl Seen {
     }
 
     /// Sleeps, and fails or panics if that is the mood.
+    #[expect(clippy::panic, reason = "handlers that panic are part of the chaos")]
     async fn act(&mut self, mood: Mood) -> Result<(), HandlerError> {
         sleep(mood.sleep).await;
         if mood.panics {
