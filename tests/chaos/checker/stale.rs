@@ -42,8 +42,8 @@ pub(super) fn overlaps(known: &Known<'_>, lane: &Lane<'_>, verdict: &mut Verdict
 }
 
 /// (b) An event starts although it was completed, by a process that no fault had hit from a second
-/// before that until what it did must have been written. Only for the plain handler: what the other one says is not
-/// yet committed.
+/// before that until what it did must have been written. Only for the plain handler: what the other
+/// one says is not yet committed.
 ///
 /// All starts after a success count for the window of the duplicates, excused or not.
 pub(super) fn repeats(known: &Known<'_>, lane: &Lane<'_>, verdict: &mut Verdict) {
