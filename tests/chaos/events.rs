@@ -40,7 +40,7 @@ impl Mood {
         let hash = mixed(event.cast_unsigned());
         let sleep = match hash {
             hash if hash % 3000 == 17 => 1000,
-            hash if hash % 3 == 0 => (hash >> 20) % 50,
+            hash if hash.is_multiple_of(3) => (hash >> 20) % 50,
             _ => 0,
         };
         let failures = match (hash >> 32) % 20 {
@@ -50,7 +50,7 @@ impl Mood {
         Self {
             sleep: Duration::from_millis(sleep),
             fails: u64::from(attempt) <= failures,
-            panics: attempt == 1 && (hash >> 48) % 200 == 0,
+            panics: attempt == 1 && (hash >> 48).is_multiple_of(200),
         }
     }
 }

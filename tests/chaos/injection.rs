@@ -11,6 +11,7 @@ use crate::{
     faults::{FaultKind, Faults},
     fleet::State,
     history::{self, Fact, Fault, Nanos},
+    server::Kind,
     signal::Signal,
 };
 
@@ -21,8 +22,15 @@ const RECONNECTED: Nanos = 3_000_000_000;
 /// What is left to do of a fault.
 #[derive(Debug)]
 pub(crate) enum Later {
-    Resume { pid: u32, from: Nanos },
-    Spawn { name: String },
+    Resume {
+        pid: u32,
+        from: Nanos,
+        /// Nobody else could write meanwhile.
+        alone: bool,
+    },
+    Spawn {
+        name: String,
+    },
 }
 
 impl Faults<'_> {
@@ -53,10 +61,14 @@ impl Faults<'_> {
             FaultKind::Freeze => {
                 worker.signal(Signal::Stop).await?;
                 worker.state = State::Frozen;
+                let stopped = Instant::now();
                 let pause = self.lease + self.millis(1000, 3000);
-                let resume = Later::Resume { pid, from };
-                self.later.push((Instant::now() + pause, resume));
-                format!("for {pause:?}")
+                let alone =
+                    Db::KIND == Kind::Sqlite && !can_write::<Db>(&self.server.url(None)).await;
+                let resume = Later::Resume { pid, from, alone };
+                self.later.push((stopped + pause, resume));
+                let lock = if alone { ", with the write lock" } else { "" };
+                format!("for {pause:?}{lock}")
             }
             FaultKind::Terminate => {
                 let ports = worker
@@ -134,13 +146,12 @@ impl Faults<'_> {
         for (_, later) in due {
             match later {
                 Later::Spawn { name } => self.fleet.spawn(self.server, name).await?,
-                Later::Resume { pid, from } => {
+                Later::Resume { pid, from, alone } => {
                     let worker = self.fleet.find(pid).context("the frozen worker")?;
                     worker.state = State::Running;
                     worker.signal(Signal::Continue).await?;
                     eprintln!("resumed   {} ({pid})", worker.name);
-                    // If it held the only write lock, nobody could write anything.
-                    let victim = (self.server.address().is_some()).then_some(pid);
+                    let victim = (!alone).then_some(pid);
                     self.note(FaultKind::Freeze, victim, from, history::now());
                 }
             }
@@ -160,6 +171,18 @@ impl Faults<'_> {
 
 fn nanos(duration: Duration) -> Nanos {
     Nanos::try_from(duration.as_nanos()).unwrap_or(Nanos::MAX)
+}
+
+/// Whether the only write lock there is can be had, within the time that writers wait for it.
+async fn can_write<Db: Tested>(url: &str) -> bool {
+    let Ok(mut connection) = Db::connect(url).await else {
+        return false;
+    };
+    let begin = Db::execute(&mut connection, "begin immediate".to_owned()).await;
+    begin.is_ok()
+        && Db::execute(&mut connection, "rollback".to_owned())
+            .await
+            .is_ok()
 }
 
 /// Ends the sessions that come from these ports. How many there were.

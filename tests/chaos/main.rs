@@ -11,6 +11,7 @@
 
 mod arguments;
 
+mod commands;
 mod database;
 mod programs;
 mod server;
@@ -18,8 +19,10 @@ mod signal;
 
 mod clock;
 mod events;
+mod handlers;
 mod worker;
 
+mod draft;
 mod fleet;
 mod proxy;
 mod publisher;
@@ -31,6 +34,7 @@ mod checker;
 mod history;
 mod verdict;
 
+mod quiet;
 mod run;
 
 use std::process::ExitCode;

@@ -137,7 +137,7 @@ async fn forward(mut client: TcpStream, mut server: TcpStream, mut line: watch::
 async fn cut(line: &mut watch::Receiver<Line>, before: u32) {
     if line.wait_for(|line| line.cuts != before).await.is_err() {
         // There is nobody any more who could cut it.
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 

@@ -16,6 +16,7 @@ use tokio::time::sleep;
 
 use crate::{
     database::Tested,
+    draft::{DELAY, Draft, drafts},
     events::{Plain, Transactional},
     history::{self, Fact, Handler, History},
     server::Kind,
@@ -31,31 +32,6 @@ pub(crate) struct Desk<Db: Tested> {
     pub(crate) stop: AtomicBool,
     pub(crate) acknowledged: AtomicU64,
     pub(crate) failed: AtomicU64,
-}
-
-/// One event in ten is due later, always by the same time, on a key that has no others: writers of
-/// a key take turns, so that its events become due in the order of their numbers.
-const DELAY: Duration = Duration::from_millis(700);
-const DELAYED_KEYS: u32 = 10;
-
-/// The keys of a run.
-pub(crate) fn keys(keys: u32) -> impl Iterator<Item = String> {
-    let delayed = (0..DELAYED_KEYS).map(|n| format!("d{n}"));
-    (0..keys).map(|n| format!("k{n}")).chain(delayed)
-}
-
-/// An event that is about to be published.
-#[derive(Debug, Clone)]
-struct Draft {
-    key: String,
-    handler: Handler,
-    dedup: Option<String>,
-}
-
-impl Draft {
-    fn is_delayed(&self) -> bool {
-        self.key.starts_with('d')
-    }
 }
 
 /// One task. Its number is in the ids of its transactions.
@@ -91,7 +67,7 @@ impl<Db: Tested> Publisher<Db> {
 
     async fn transaction(&mut self) -> anyhow::Result<()> {
         self.last_tx += 1;
-        let drafts = self.drafts();
+        let drafts = drafts(&mut self.random, self.last_tx, self.desk.keys, &self.used);
         let rolls_back = self.random.random_bool(0.1);
         let slow = self.slow();
         let mut tx = Db::begin(&self.desk.pool).await?;
@@ -117,29 +93,6 @@ impl<Db: Tested> Publisher<Db> {
         self.used
             .extend(drafts.into_iter().filter(|draft| draft.dedup.is_some()));
         Ok(())
-    }
-
-    fn drafts(&mut self) -> Vec<Draft> {
-        let random = &mut self.random;
-        if !self.used.is_empty() && random.random_bool(0.05) {
-            let again = random.random_range(0..self.used.len());
-            return vec![self.used[again].clone()];
-        }
-        let delayed = random.random_bool(0.1);
-        let tx = self.last_tx;
-        (0..random.random_range(1..=5))
-            .map(|n| Draft {
-                key: match delayed {
-                    true => format!("d{}", random.random_range(0..DELAYED_KEYS)),
-                    false => format!("k{}", random.random_range(0..self.desk.keys)),
-                },
-                handler: match random.random_bool(0.4) {
-                    true => Handler::Tx,
-                    false => Handler::Plain,
-                },
-                dedup: random.random_bool(0.03).then(|| format!("{tx}/{n}")),
-            })
-            .collect()
     }
 
     /// How long the transaction stays open after it has published.

@@ -1,8 +1,7 @@
 //! One run: server, workers, publishers, faults; then quiet; then the verdict.
 
 use std::{
-    collections::{BTreeSet, HashSet},
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -18,15 +17,14 @@ use crate::{
     arguments::Arguments,
     checker,
     database::{self, Tested},
+    draft,
     faults::{FaultKind, Faults},
     fleet::Fleet,
-    history::{self, End, Fact, Handler, History, Sent},
-    publisher::{self, Desk, Publisher},
+    history::{self, History},
+    publisher::{Desk, Publisher},
+    quiet::{drain, write_effects, write_sent},
     server::Server,
 };
-
-/// How long nothing may be delivered, beside the lease, before what is missing counts as lost.
-const SILENCE: Duration = Duration::from_secs(40);
 
 /// How long workers may take to leave: they give their handlers 25 seconds.
 const LEAVING: Duration = Duration::from_secs(40);
@@ -127,7 +125,7 @@ async fn desk<Db: Tested>(
         }
     };
     let mut connection = timeout(Duration::from_secs(30), connecting).await?;
-    database::prepare::<Db>(&mut connection, publisher::keys(arguments.keys)).await?;
+    database::prepare::<Db>(&mut connection, draft::keys(arguments.keys)).await?;
     let pool = Db::pool(&url, arguments.publishers + 1).await?;
     let outbox = Outbox::builder(pool.clone())
         .registry(outbox::Registry::builder().allow_empty())
@@ -142,72 +140,4 @@ async fn desk<Db: Tested>(
         acknowledged: AtomicU64::new(0),
         failed: AtomicU64::new(0),
     }))
-}
-
-async fn write_sent<Db: Tested>(
-    connection: &mut Db::Connection,
-    history: &History,
-) -> anyhow::Result<()> {
-    for (event, tx, key, number, handler, dedup) in Db::sent(connection).await? {
-        let handler = Handler::named(&handler).unwrap_or(Handler::Plain);
-        let sent = Sent {
-            event,
-            tx,
-            key,
-            number,
-            handler,
-            dedup,
-        };
-        history.write(&Fact::Sent(sent));
-    }
-    Ok(())
-}
-
-async fn write_effects<Db: Tested>(
-    connection: &mut Db::Connection,
-    history: &History,
-) -> anyhow::Result<()> {
-    for (id, event, key) in Db::effects(connection).await? {
-        history.write(&Fact::Effect { id, event, key });
-    }
-    Ok(())
-}
-
-/// Until everything is delivered, or nothing is any more.
-async fn drain<Db: Tested>(
-    connection: &mut Db::Connection,
-    folder: &Path,
-    fleet: &mut Fleet,
-    lease: Duration,
-) -> anyhow::Result<()> {
-    let (mut left, mut progress) = (usize::MAX, Instant::now());
-    while left > 0 && progress.elapsed() < SILENCE + lease {
-        let facts = history::read(folder)?;
-        let mut sent: BTreeSet<i64> = BTreeSet::new();
-        let mut done: HashSet<i64> = HashSet::new();
-        for fact in &facts {
-            match fact {
-                Fact::Sent(fact) => {
-                    sent.insert(fact.event);
-                }
-                Fact::End {
-                    visit,
-                    end: End::Ok,
-                } if visit.handler == Handler::Plain => {
-                    done.insert(visit.event);
-                }
-                _ => {}
-            }
-        }
-        let effects = Db::effects(connection).await?;
-        done.extend(effects.iter().map(|(_, event, _)| *event));
-        let now_left = sent.iter().filter(|event| !done.contains(event)).count();
-        if now_left < left {
-            (left, progress) = (now_left, Instant::now());
-        }
-        eprintln!("draining  {left} of {} left", sent.len());
-        fleet.reap()?;
-        sleep(Duration::from_millis(500)).await;
-    }
-    Ok(())
 }

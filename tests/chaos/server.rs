@@ -13,7 +13,8 @@ use rand::RngExt as _;
 use tokio::{process::Child, time::sleep};
 
 use crate::{
-    programs::{User, find},
+    commands,
+    database::Tested as _,
     signal::{Signal, send},
 };
 
@@ -46,37 +47,15 @@ impl Server {
             child: None,
         };
         let data = server.data();
-        match kind {
-            Kind::Postgres => {
-                let user = User::new("postgres")?;
-                user.folder(&data)?;
-                let mut initdb = user.command(&find("initdb")?)?;
-                initdb.arg("-D").arg(&data);
-                initdb.args([
-                    "-U",
-                    "outbox",
-                    "-A",
-                    "trust",
-                    "-E",
-                    "UTF8",
-                    "--locale=C",
-                    "--no-sync",
-                ]);
-                server.prepare(initdb)?;
-            }
-            Kind::Mysql => {
-                let user = User::new("mysql")?;
-                user.folder(&data)?;
-                let mut install = user.command(&find("mariadb-install-db")?)?;
-                install
-                    .arg("--no-defaults")
-                    .arg(option("--datadir=", &data));
-                install.args(["--auth-root-authentication-method=normal", "--skip-test-db"]);
-                server.prepare(install)?;
-            }
-            Kind::Sqlite => {}
+        if let Some(command) = commands::install(kind, &data)? {
+            server.prepare(command)?;
         }
         server.run().await?;
+        if kind == Kind::Mysql {
+            let url = format!("mysql://root@127.0.0.1:{}/mysql", server.port);
+            let mut connection = sqlx::MySql::connect(&url).await?;
+            sqlx::MySql::execute(&mut connection, "create database outbox".to_owned()).await?;
+        }
         Ok(server)
     }
 
@@ -99,7 +78,7 @@ impl Server {
         let port = port.unwrap_or(self.port);
         match self.kind {
             Kind::Postgres => format!("postgres://outbox@127.0.0.1:{port}/postgres"),
-            Kind::Mysql => format!("mysql://root@127.0.0.1:{port}/mysql"),
+            Kind::Mysql => format!("mysql://root@127.0.0.1:{port}/outbox"),
             Kind::Sqlite => format!("sqlite://{}", self.folder.join("chaos.db").display()),
         }
     }
@@ -128,30 +107,8 @@ impl Server {
 
     /// Starts the server, also after a crash; returns when it takes connections.
     pub(crate) async fn run(&mut self) -> anyhow::Result<()> {
-        let (data, port) = (self.data(), self.port.to_string());
-        let mut command = match self.kind {
-            Kind::Sqlite => return Ok(()),
-            Kind::Postgres => {
-                let mut command = User::new("postgres")?.command(&find("postgres")?)?;
-                command.arg("-D").arg(&data).arg("-k").arg(&data);
-                command.args(["-h", "127.0.0.1", "-p", &port, "-c", "max_connections=200"]);
-                command
-            }
-            Kind::Mysql => {
-                let mut command = User::new("mysql")?.command(&find("mariadbd")?)?;
-                command
-                    .arg("--no-defaults")
-                    .arg(option("--datadir=", &data));
-                command.arg(option("--socket=", &data.join("socket")));
-                command.arg(option("--pid-file=", &data.join("pid")));
-                command.args([
-                    "--bind-address=127.0.0.1",
-                    "--max-connections=200",
-                    "--port",
-                    &port,
-                ]);
-                command
-            }
+        let Some(mut command) = commands::serve(self.kind, &self.data(), self.port)? else {
+            return Ok(());
         };
         command
             .stdin(Stdio::null())
@@ -201,12 +158,6 @@ impl Drop for Server {
         }
         let _ = std::fs::remove_dir_all(&self.folder);
     }
-}
-
-fn option(name: &str, path: &Path) -> std::ffi::OsString {
-    let mut option = std::ffi::OsString::from(name);
-    option.push(path);
-    option
 }
 
 /// Below those that the system gives to outgoing connections, which could take it during a crash.

@@ -25,6 +25,10 @@ use lanes::{Lane, lanes};
 /// was about to do, one that is killed had not written what it did last.
 const AROUND: Nanos = 1_000_000_000;
 
+/// How long it may take until what was done is written, where many write at once: SQLite gives its
+/// lock to whoever happens to ask, and has been seen to let one wait for more than a second.
+const WRITTEN: Nanos = 3_000_000_000;
+
 /// Everything that is known, sorted.
 struct Known<'a> {
     /// By event.

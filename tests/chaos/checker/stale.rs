@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::{
-    AROUND, Known,
+    AROUND, Known, WRITTEN,
     lanes::{Lane, Moment},
 };
 use crate::{
@@ -42,8 +42,8 @@ pub(super) fn overlaps(known: &Known<'_>, lane: &Lane<'_>, verdict: &mut Verdict
 }
 
 /// (b) An event starts although it was completed, by a process that no fault had hit from a second
-/// before that until a second after it. Only for the plain handler: what the other one says is not
-/// yet committed.
+/// before that until what it did must have been written. Only for the plain handler: what the other
+/// one says is not yet committed.
 ///
 /// All starts after a success count for the window of the duplicates, excused or not.
 pub(super) fn repeats(known: &Known<'_>, lane: &Lane<'_>, verdict: &mut Verdict) {
@@ -58,7 +58,7 @@ pub(super) fn repeats(known: &Known<'_>, lane: &Lane<'_>, verdict: &mut Verdict)
                     verdict.window = verdict.window.max(visit.at - first.at);
                 }
                 let sound =
-                    |done: &&&Visit| !known.hit(done.pid, done.at - AROUND, done.at + AROUND);
+                    |done: &&&Visit| !known.hit(done.pid, done.at - AROUND, done.at + WRITTEN);
                 if let Some(done) = before.iter().find(sound) {
                     verdict.stale.add(&visit.key, || {
                         format!(

@@ -205,9 +205,9 @@ fn a_key_that_two_work_on_at_once_is_stale() {
 fn what_a_sound_process_has_completed_is_not_started_again() {
     let mut story = Story::of(1, Handler::Plain);
     story.deliver(5_000, 1, 1);
-    story.deliver(9_000, 2, 1);
+    story.deliver(19_000, 2, 1);
     assert_eq!(story.counts(), [0, 0, 1, 0, 0]);
-    story.fault("kill", 1, 6_500, 6_501);
+    story.fault("kill", 1, 8_100, 8_101);
     assert_eq!(story.counts(), [0, 0, 1, 0, 0]);
     story.fault("cut", 1, 5_500, 5_600);
     assert_eq!(story.counts(), [0; 5]);
