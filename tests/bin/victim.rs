@@ -1,5 +1,7 @@
-//! A process that is killed in the middle: it writes with its record's transaction, says so, and
-//! never comes back. `victim URL`
+//! A process to be killed or frozen.
+//!
+//! `victim hang URL`: writes with its record's transaction, says so, and never comes back.
+//! `victim serve URL`: says what it handles, one line each, with default settings.
 
 use std::{future::pending, time::Duration};
 
@@ -26,12 +28,18 @@ handler_that_hangs! {
     on_mysql on MySql,
 }
 
+#[outbox_handler(id = "effect")]
+async fn serve(event: Effect) {
+    println!("{} {}", event.key, event.n);
+}
+
 async fn work<Db: Database>(
     pool: Pool<Db>,
     registry: outbox::RegistryBuilder,
+    lease: Option<Duration>,
 ) -> Result<(), Failure> {
     let mut config = Config::default();
-    config.locking.lease = Some(Duration::from_secs(1));
+    config.locking.lease = lease;
     let outbox = Outbox::builder(pool)
         .registry(registry)
         .config(config)
@@ -43,25 +51,29 @@ async fn work<Db: Database>(
 
 #[tokio::main]
 async fn main() -> Result<(), Failure> {
-    let url = std::env::args().nth(1).ok_or("victim URL")?;
+    let usage = "victim hang|serve URL";
+    let (what, url) = (std::env::args().nth(1), std::env::args().nth(2));
+    let (what, url) = (what.ok_or(usage)?, url.ok_or(usage)?);
+    let hangs = what == "hang";
+    let lease = hangs.then_some(Duration::from_secs(1));
     let registry = Registry::builder();
     if url.starts_with("sqlite:") {
-        work(
-            Pool::<Sqlite>::connect(&url).await?,
-            registry.handler::<on_sqlite>(),
-        )
-        .await
+        let registry = match hangs {
+            true => registry.handler::<on_sqlite>(),
+            false => registry.handler::<serve>(),
+        };
+        work(Pool::<Sqlite>::connect(&url).await?, registry, lease).await
     } else if url.starts_with("postgres") {
-        work(
-            Pool::<Postgres>::connect(&url).await?,
-            registry.handler::<on_postgres>(),
-        )
-        .await
+        let registry = match hangs {
+            true => registry.handler::<on_postgres>(),
+            false => registry.handler::<serve>(),
+        };
+        work(Pool::<Postgres>::connect(&url).await?, registry, lease).await
     } else {
-        work(
-            Pool::<MySql>::connect(&url).await?,
-            registry.handler::<on_mysql>(),
-        )
-        .await
+        let registry = match hangs {
+            true => registry.handler::<on_mysql>(),
+            false => registry.handler::<serve>(),
+        };
+        work(Pool::<MySql>::connect(&url).await?, registry, lease).await
     }
 }

@@ -3,21 +3,20 @@
 
 use std::{
     collections::BTreeMap,
-    sync::Arc,
+    sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
 
-use outbox::{Database, Dispatcher, Outbox};
+use outbox::{Database, Dispatcher};
 use outbox_tests::on_each_database;
 use sqlx::{Pool, pool::PoolOptions};
 
-use crate::scene::{Scene, eventually, publish, step};
+use crate::scene::{Random, Scene, eventually, publish, step};
 
 /// One instance, with a pool of its own as a process has it.
-pub(crate) struct Instance<Db: Database> {
+pub(crate) struct Instance {
     pub(crate) scene: Scene,
     pub(crate) dispatcher: Dispatcher,
-    pub(crate) outbox: Outbox<Db>,
 }
 
 pub(crate) async fn another_pool<Db: Database>(pool: &Pool<Db>) -> Pool<Db> {
@@ -26,14 +25,13 @@ pub(crate) async fn another_pool<Db: Database>(pool: &Pool<Db>) -> Pool<Db> {
     pool.connect_with(options).await.expect("a pool")
 }
 
-pub(crate) async fn join<Db: Database>(pool: &Pool<Db>, scene: Scene) -> Instance<Db> {
+pub(crate) async fn join<Db: Database>(pool: &Pool<Db>, scene: Scene) -> Instance {
     let pool = another_pool(pool).await;
     let outbox = scene.outbox(&pool).build().await.expect("an outbox");
     let dispatcher = outbox.start().await.expect("a dispatcher");
     Instance {
         scene,
         dispatcher,
-        outbox,
     }
 }
 
@@ -119,7 +117,7 @@ on_each_database! {
                 let key = format!("{round}-{n}");
                 publish(&db.outbox, &writer, &key, [1]).await;
                 eventually("a delivery", async || {
-                    let at = |instance: &Instance<_>| !instance.scene.steps("first", &key).is_empty();
+                    let at = |instance: &Instance| !instance.scene.steps("first", &key).is_empty();
                     at(&stays) || at(&leaves)
                 }).await;
                 if !leaves.scene.steps("first", &key).is_empty() {
@@ -140,5 +138,60 @@ on_each_database! {
         // The best of five: the machine may be busy with something else.
         assert!(gaps[0] < Duration::from_millis(200), "{gaps:?}");
         stays.dispatcher.shutdown().await.expect("a shutdown");
+    }
+
+    // Two hundred keys are in all partitions: one that nobody owns would make some of them wait.
+    async fn from_one_to_eight_instances_come_and_go_for_a_minute(db) {
+        const KEYS: u32 = 200;
+        let published = Arc::new(Mutex::new(Vec::new()));
+        let waited = Arc::new(Mutex::new(Vec::new()));
+        let scene = {
+            let (published, waited) = (Arc::clone(&published), Arc::clone(&waited));
+            Scene::with(move |event, _| {
+                let published: Instant = published.lock().expect("a lock")[event.n as usize];
+                waited.lock().expect("a lock").push(published.elapsed());
+                Ok(())
+            })
+        };
+        let pool = another_pool(&db.pool).await;
+        let (outbox, end) = (db.outbox.clone(), Instant::now() + Duration::from_secs(60));
+        let writer = tokio::spawn(async move {
+            let mut n = 0;
+            while Instant::now() < end {
+                let mut tx = pool.begin().await.expect("a transaction");
+                published.lock().expect("a lock").push(Instant::now());
+                let steps: Vec<_> = (0..KEYS).map(|key| step(key, n)).collect();
+                outbox.publish_all(&mut tx, &steps).await.expect("steps are valid");
+                tx.commit().await.expect("a commit");
+                n += 1;
+                tokio::time::sleep(Duration::from_millis(250)).await;
+            }
+            n
+        });
+        let (mut random, mut instances) = (Random::of(7), vec![join(&db.pool, scene.clone()).await]);
+        while Instant::now() < end {
+            tokio::time::sleep(Duration::from_millis(random.below(3000))).await;
+            let target = 1 + usize::try_from(random.below(8)).expect("a small number");
+            while instances.len() < target {
+                instances.push(join(&db.pool, scene.clone()).await);
+            }
+            while instances.len() > target {
+                instances.remove(0).dispatcher.shutdown().await.expect("a shutdown");
+            }
+        }
+        let count = writer.await.expect("a writer");
+        scene.seen_at_least((count * KEYS) as usize).await;
+        for instance in instances {
+            instance.dispatcher.shutdown().await.expect("a shutdown");
+        }
+        let mut waited = waited.lock().expect("a lock").clone();
+        waited.sort();
+        let at = |percent: usize| waited[(waited.len() - 1) * percent / 100];
+        println!("{} events waited: p50 {:?}, p99 {:?}, longest {:?}", waited.len(), at(50), at(99), at(100));
+        assert_eq!(waited.len(), (count * KEYS) as usize, "each once");
+        assert!(at(100) < Duration::from_secs(8), "{:?}", at(100));
+        for key in 0..KEYS {
+            assert_eq!(scene.steps("first", &key.to_string()), (0..count).collect::<Vec<_>>());
+        }
     }
 }

@@ -15,6 +15,7 @@ mod outage;
 mod pause;
 mod payload;
 mod poison;
+mod process;
 mod scene;
 mod small_pool;
 mod split;

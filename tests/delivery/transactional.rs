@@ -214,7 +214,7 @@ async fn plain(_: Effect, State(calls): State<Calls>) {
 /// Starts a process whose handler writes and then hangs, and kills it there.
 async fn kill_after_its_write(url: &str) {
     let mut victim = tokio::process::Command::new(env!("CARGO_BIN_EXE_victim"))
-        .arg(url)
+        .args(["hang", url])
         .stdout(Stdio::piped())
         .kill_on_drop(true)
         .spawn()
