@@ -1,0 +1,205 @@
+//! Who has which partition: joining, claiming, giving up, leaving, burying.
+
+use super::Protocol;
+use crate::{
+    database::Instance,
+    mistake::Mistake,
+    scenario::{PARTS, RECORDS},
+    step::Step,
+    worker::{Held, Life, Place, Reading, Sleep, Worker},
+    world::World,
+};
+
+impl Protocol {
+    pub(super) fn member_steps(&self, world: &World, w: usize, steps: &mut Vec<Step>) {
+        let worker = &world.workers[w];
+        let instance = world.db.instances[w];
+        let idle = worker.reading == Reading::Idle;
+        if worker.life == Life::Unborn {
+            steps.push(Step::Join { w });
+        }
+        if matches!(worker.reading, Reading::Claimed { .. }) && worker.lives() {
+            steps.push(Step::Claimed { w });
+        }
+        if worker.lives() && !instance.session {
+            steps.push(Step::Reconnect { w });
+        }
+        if worker.life == Life::Leaving && idle && self.parts().all(|p| !self.works(world, w, p)) {
+            steps.push(Step::Left { w });
+        }
+        if worker.life != Life::Running {
+            return;
+        }
+        if world.leaves > 0 {
+            steps.push(Step::Leave { w });
+        }
+        for dead in self.workers() {
+            let Instance { row, session, .. } = world.db.instances[dead];
+            if dead != w && row && !session {
+                steps.push(Step::Bury { w, dead });
+            }
+        }
+        let registered = instance.row || self.makes(Mistake::ClaimsBeforeRow);
+        if idle && registered && instance.session && self.claim_changes(world, w) {
+            steps.push(Step::Claim { w });
+        }
+        self.hand_over_steps(world, w, steps);
+    }
+
+    /// Who has more than its share gives up what is too much.
+    fn hand_over_steps(&self, world: &World, w: usize, steps: &mut Vec<Step>) {
+        let worker = &world.workers[w];
+        let held = worker.held.iter().filter(|held| held.epoch > 0).count();
+        let draining = worker.held.iter().filter(|held| held.draining).count();
+        let over = world.db.over_share(&self.scenario, self.mistake, held);
+        for p in self.parts() {
+            let Held {
+                epoch,
+                draining: is,
+                ..
+            } = worker.held[p];
+            if epoch > 0 && !is && draining.cast_signed() < over {
+                steps.push(Step::Drain { w, p });
+            }
+            let may = !self.works(world, w, p) || self.makes(Mistake::ReleaseBeforeDrain);
+            let refused = worker.held[p].refused;
+            if is && may && !refused && worker.reading == Reading::Idle {
+                steps.push(Step::Release { w, p });
+            }
+        }
+    }
+
+    /// Something of this partition runs or is not written yet.
+    fn works(&self, world: &World, w: usize, part: usize) -> bool {
+        let worker = &world.workers[w];
+        let in_part = self.in_part(world, part);
+        (0..RECORDS).filter(|r| in_part[*r]).any(|r| {
+            let sent = worker.writing.is_some_and(|b| b.records & 1 << r != 0);
+            sent || matches!(worker.memory[r], Place::Running | Place::Ran)
+        })
+    }
+
+    /// Claims go on all the time; those without an effect are left out.
+    fn claim_changes(&self, world: &World, w: usize) -> bool {
+        let mut next = world.db;
+        next.claim(w, &self.scenario, self.mistake);
+        let known = (0..PARTS).all(|p| match world.workers[w].held[p].epoch {
+            0 => next.leases[p].owner.map(usize::from) != Some(w),
+            epoch => next.owns(w, p, epoch),
+        });
+        !world.workers[w].valid || next != world.db || !known
+    }
+
+    pub(super) fn join(&self, world: &mut World, w: usize) {
+        world.workers[w] = Worker::running();
+        world.db.instances[w] = Instance {
+            row: !self.makes(Mistake::ClaimsBeforeRow),
+            session: true,
+            ..Instance::default()
+        };
+    }
+
+    pub(super) fn claim(&self, world: &mut World, w: usize) {
+        let before = world.db;
+        let taken = world.db.claim(w, &self.scenario, self.mistake);
+        let history = &mut world.history;
+        for (p, from) in taken.into_iter().enumerate() {
+            let Some(from_somebody) = from else { continue };
+            history.tenures[p] += 1;
+            let owner = before.leases[p].owner.map_or(w, usize::from);
+            if from_somebody && history.unlucky[owner] {
+                history.unclean[p] = true;
+                let lives = world.workers[owner].lives();
+                history.buried_alive[p] |= lives && !before.leases[p].expired;
+            }
+        }
+        let mut epochs = [0; PARTS];
+        for (p, lease) in world.db.leases.iter().enumerate() {
+            if lease.owner.map(usize::from) == Some(w) {
+                epochs[p] = lease.epoch;
+            }
+        }
+        world.workers[w].reading = Reading::Claimed {
+            epochs,
+            tenures: history.tenures,
+            valid: true,
+        };
+    }
+
+    /// What has another epoch was lost in between, and is gained anew.
+    pub(super) fn claimed(&self, world: &mut World, w: usize) {
+        let Reading::Claimed {
+            epochs,
+            tenures,
+            valid,
+        } = world.workers[w].reading
+        else {
+            return;
+        };
+        if self.makes(Mistake::ClaimsBeforeRow) {
+            world.db.instances[w].row = true;
+        }
+        for p in self.parts() {
+            let epoch = epochs[p];
+            if world.workers[w].held[p].epoch == epoch {
+                continue;
+            }
+            let in_part = self.in_part(world, p);
+            world.workers[w].drop_part(p, in_part);
+            if epoch > 0 {
+                world.workers[w].held[p] = Held {
+                    epoch,
+                    tenure: tenures[p],
+                    ..Held::default()
+                };
+                self.stay_awake(world, w);
+            }
+        }
+        world.workers[w].valid = valid;
+        world.workers[w].reading = Reading::Idle;
+    }
+
+    pub(super) fn release(&self, world: &mut World, w: usize, p: usize) {
+        let in_part = self.in_part(world, p);
+        world.db.release(w, p, world.workers[w].held[p].epoch);
+        world.workers[w].drop_part(p, in_part);
+    }
+
+    pub(super) fn leave(&self, world: &mut World, w: usize) {
+        world.leaves -= 1;
+        self.stay_awake(world, w);
+        let worker = &mut world.workers[w];
+        worker.life = Life::Leaving;
+        for place in &mut worker.memory {
+            if *place == Place::Waiting {
+                *place = Place::Out;
+            }
+        }
+        if self.makes(Mistake::RowDeletedBeforeDrain) {
+            world.db.instances[w].row = false;
+        }
+    }
+
+    pub(super) fn left(&self, world: &mut World, w: usize) {
+        for p in self.parts() {
+            self.release(world, w, p);
+        }
+        world.db.instances[w] = Instance::default();
+        world.workers[w] = Worker {
+            life: Life::Gone,
+            ..Worker::default()
+        };
+    }
+
+    /// A new session, the row again if somebody has deleted it, and a look at everything: what was
+    /// to be heard meanwhile was not.
+    pub(super) fn reconnect(&self, world: &mut World, w: usize) {
+        let instance = &mut world.db.instances[w];
+        (instance.row, instance.session) = (true, true);
+        if self.makes(Mistake::ListensWithoutLook) {
+            instance.asleep = world.workers[w].sleep == Sleep::Asleep;
+            return;
+        }
+        self.stay_awake(world, w);
+    }
+}
