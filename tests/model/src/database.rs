@@ -35,6 +35,8 @@ pub enum Stage {
     /// Not begun.
     #[default]
     Ahead,
+    /// Only with [`Mistake::FlagOfAnOldSnapshot`]: what it will see is decided.
+    Early,
     /// Holds the lock on the table.
     Open,
     /// Its rows can be seen, its lock is not gone yet, nobody was notified.

@@ -13,8 +13,13 @@ pub enum Mistake {
     /// Whoever takes the partition of a process that was buried keeps its epoch: it is dead, is it
     /// not?
     BuriedSameEpoch,
+    /// Leases are renewed by a statement whose count of rows nobody looks at.
+    RenewsBlindly,
     /// What the fence has refused counts as written, and nothing else follows from it.
     IgnoresRefusal,
+    /// What the fence has refused is forgotten with its partition, so that the answer to an earlier
+    /// claim brings the partition back.
+    ForgetsRefusal,
     /// A handler is started without a look at the clock.
     StartsAfterExpiry,
     /// The watermark is believed: nothing below it is read again.
@@ -38,8 +43,9 @@ pub enum Mistake {
     FlagAfterLastLook,
     /// Transactions that are under way do not keep a process from sleeping.
     SleepsDespiteWriters,
-    /// The publisher's statement sees the flag as it was before the transaction was among the
-    /// writers, as under REPEATABLE READ.
+    /// The publisher's statement sees the flag as it was before its transaction was among the
+    /// writers: as under REPEATABLE READ, where the first statement of the transaction, whatever it
+    /// is about, decides what all others see.
     FlagOfAnOldSnapshot,
     /// The flag is taken down on a connection of its own, and nobody waits for that.
     TakesFlagDownLater,
@@ -47,8 +53,13 @@ pub enum Mistake {
     ListensWithoutLook,
     /// A partition is given up while its handlers run.
     ReleaseBeforeDrain,
+    /// A partition is given up on another connection than the one that claims, while a claim is
+    /// under way.
+    ReleaseDuringClaim,
     /// The row of a process that leaves is deleted while it still finishes what runs.
     RowDeletedBeforeDrain,
+    /// A process is found dead by one statement and buried by another.
+    BuriesLater,
     /// Leases are taken before the row is there that says that their owner lives.
     ClaimsBeforeRow,
     /// A process that stands still counts when partitions are shared out.

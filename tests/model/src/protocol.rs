@@ -122,6 +122,7 @@ impl Model for Protocol {
     fn apply(&self, world: &World, step: Step) -> Result<World, Property> {
         let mut next = *world;
         match step {
+            Step::Snapshot { t } => self.snapshot(&mut next, t),
             Step::Begin { t } => self.begin(&mut next, t),
             Step::Insert { t } => self.insert(&mut next, t),
             Step::Commit { t } => self.commit(&mut next, t),
@@ -134,7 +135,8 @@ impl Model for Protocol {
             Step::Release { w, p } => self.release(&mut next, w, p),
             Step::Leave { w } => self.leave(&mut next, w),
             Step::Left { w } => self.left(&mut next, w),
-            Step::Bury { dead, .. } => next.db.instances[dead] = Instance::default(),
+            Step::FindDead { w, dead } => next.workers[w].burying = u8::try_from(dead).ok(),
+            Step::Bury { w, dead } => self.bury(&mut next, w, dead),
             Step::Reconnect { w } => self.reconnect(&mut next, w),
             Step::Look { w } => self.look(&mut next, w),
             Step::Read { w } => self.read(&mut next, w),
@@ -177,7 +179,8 @@ impl Model for Protocol {
 
     fn is_fair(&self, world: &World, step: Step) -> bool {
         match step {
-            Step::Begin { .. }
+            Step::Snapshot { .. }
+            | Step::Begin { .. }
             | Step::Insert { .. }
             | Step::Commit { .. }
             | Step::RollBack { .. }

@@ -1,5 +1,4 @@
-//! How much of everything there is: small enough to visit every state, large enough for what went
-//! wrong in designs like this one.
+//! How much of everything there is, and what may go wrong.
 
 /// At most so many processes.
 pub const WORKERS: usize = 2;
@@ -20,7 +19,7 @@ pub struct Scenario {
     /// Partitions.
     pub partitions: usize,
     /// The partition of each key.
-    pub key_parts: [u8; 2],
+    pub key_parts: [u8; 3],
     /// The keys of the records of each transaction, in the order of writing.
     pub transactions: &'static [&'static [u8]],
     /// The first so many transactions are over when everything begins.
@@ -55,13 +54,23 @@ pub struct Faults {
     pub databases: u8,
 }
 
+impl Faults {
+    /// Nothing goes wrong.
+    pub const NONE: Self = Self {
+        crashes: 0,
+        expiries: 0,
+        sessions: 0,
+        databases: 0,
+    };
+}
+
 impl Scenario {
     /// One process, one partition, nothing goes wrong: a start for others.
     pub const CALM: Self = Self {
         workers: 1,
         running: 1,
         partitions: 1,
-        key_parts: [0, 0],
+        key_parts: [0, 0, 0],
         transactions: &[&[0], &[0]],
         committed: 0,
         rollbacks: false,
@@ -70,12 +79,7 @@ impl Scenario {
         sleep: false,
         nap: false,
         leaves: 0,
-        faults: Faults {
-            crashes: 0,
-            expiries: 0,
-            sessions: 0,
-            databases: 0,
-        },
+        faults: Faults::NONE,
     };
 
     /// The partition of a key.

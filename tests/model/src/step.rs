@@ -6,6 +6,7 @@ use std::fmt::{self, Display};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "each is written as a sentence below")]
 pub enum Step {
+    Snapshot { t: usize },
     Begin { t: usize },
     Insert { t: usize },
     Commit { t: usize },
@@ -19,6 +20,7 @@ pub enum Step {
     Release { w: usize, p: usize },
     Leave { w: usize },
     Left { w: usize },
+    FindDead { w: usize, dead: usize },
     Bury { w: usize, dead: usize },
     Reconnect { w: usize },
 
@@ -45,6 +47,7 @@ impl Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let process = |w: usize| ["A", "B"].get(w).copied().unwrap_or("?");
         match *self {
+            Self::Snapshot { t } => write!(f, "transaction {t} takes its snapshot"),
             Self::Begin { t } => write!(f, "transaction {t} locks the table"),
             Self::Insert { t } => write!(f, "transaction {t} writes a record"),
             Self::Commit { t } => write!(f, "transaction {t} commits: its records can be seen"),
@@ -57,6 +60,14 @@ impl Display for Step {
             Self::Release { w, p } => write!(f, "{} gives partition {p} up", process(w)),
             Self::Leave { w } => write!(f, "{} will leave", process(w)),
             Self::Left { w } => write!(f, "{} gives everything up and is gone", process(w)),
+            Self::FindDead { w, dead } => {
+                write!(
+                    f,
+                    "{} finds that the session of {} is gone",
+                    process(w),
+                    process(dead)
+                )
+            }
             Self::Bury { w, dead } => {
                 write!(f, "{} deletes the row of {}", process(w), process(dead))
             }

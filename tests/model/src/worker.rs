@@ -1,5 +1,7 @@
 //! What a process has in memory. Gone when it crashes.
 
+#[cfg(doc)]
+use crate::mistake::Mistake;
 use crate::{
     late::Late,
     scenario::{PARTS, RECORDS},
@@ -129,8 +131,10 @@ pub struct Worker {
     pub sleep: Sleep,
     /// A notification has arrived.
     pub notified: bool,
-    /// With [`crate::mistake::Mistake::TakesFlagDownLater`]: on its way.
+    /// Only with [`Mistake::TakesFlagDownLater`]: on its way.
     pub taking_flag_down: bool,
+    /// Only with [`Mistake::BuriesLater`]: whom.
+    pub burying: Option<u8>,
 }
 
 impl Worker {

@@ -29,7 +29,8 @@ pub struct History {
     pub tenures: [u8; PARTS],
     /// Whether each partition was taken from an owner that something had happened to.
     pub unclean: [bool; PARTS],
-    /// Whether each partition was taken from an owner that lived, within the time of its lease.
+    /// Whether each partition was taken from an owner that lived, within the time of its lease,
+    /// because it had no session.
     pub buried_alive: [bool; PARTS],
     /// Processes to which something has happened.
     pub unlucky: [bool; WORKERS],

@@ -15,14 +15,14 @@ impl Protocol {
     pub(super) fn fault_steps(&self, world: &World, steps: &mut Vec<Step>) {
         for w in self.workers() {
             let worker = &world.workers[w];
-            let owns = world.db.owned(w) > 0;
-            if worker.life == Life::Gone && owns && !world.db.instances[w].stale {
+            let may_age = world.db.instances[w].row && !world.db.instances[w].stale;
+            if worker.life == Life::Gone && may_age {
                 steps.push(Step::Expire { w });
             }
             if !worker.lives() {
                 continue;
             }
-            if world.faults.expiries > 0 && owns && !world.db.instances[w].stale {
+            if world.faults.expiries > 0 && may_age {
                 steps.push(Step::Expire { w });
             }
             if world.faults.crashes > 0 {
@@ -84,7 +84,7 @@ impl Protocol {
             transaction.notifies = false;
             transaction.saw_sleeper = false;
             transaction.stage = match transaction.stage {
-                Stage::Open => Stage::RolledBack,
+                Stage::Early | Stage::Open => Stage::RolledBack,
                 Stage::Visible => Stage::Committed,
                 over => over,
             };

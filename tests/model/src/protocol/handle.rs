@@ -7,7 +7,7 @@ use crate::{
     property::Property,
     scenario::{PARTS, RECORDS},
     step::Step,
-    worker::{Batch, Life, Place},
+    worker::{Batch, Held, Life, Place},
     world::World,
 };
 
@@ -174,7 +174,10 @@ impl Protocol {
         // Somebody else has it: whatever the clock says, and before anything is read again.
         for p in self.parts().filter(|p| refused[*p]) {
             let in_part = self.in_part(world, p);
-            world.workers[w].held[p].refused = true;
+            match self.makes(Mistake::ForgetsRefusal) {
+                true => world.workers[w].held[p] = Held::default(),
+                false => world.workers[w].held[p].refused = true,
+            }
             world.workers[w].forget(in_part);
         }
         Ok(())

@@ -36,8 +36,14 @@ impl Protocol {
         for dead in self.workers() {
             let Instance { row, session, .. } = world.db.instances[dead];
             if dead != w && row && !session {
-                steps.push(Step::Bury { w, dead });
+                steps.push(match self.makes(Mistake::BuriesLater) {
+                    true => Step::FindDead { w, dead },
+                    false => Step::Bury { w, dead },
+                });
             }
+        }
+        if let Some(dead) = worker.burying.map(usize::from) {
+            steps.push(Step::Bury { w, dead });
         }
         let registered = instance.row || self.makes(Mistake::ClaimsBeforeRow);
         if idle && registered && instance.session && self.claim_changes(world, w) {
@@ -63,7 +69,12 @@ impl Protocol {
             }
             let may = !self.works(world, w, p) || self.makes(Mistake::ReleaseBeforeDrain);
             let refused = worker.held[p].refused;
-            if is && may && !refused && worker.reading == Reading::Idle {
+            let idle = match worker.reading {
+                Reading::Idle => true,
+                Reading::Claimed { .. } => self.makes(Mistake::ReleaseDuringClaim),
+                Reading::Looked { .. } | Reading::Read { .. } => false,
+            };
+            if is && may && !refused && idle {
                 steps.push(Step::Release { w, p });
             }
         }
@@ -110,7 +121,8 @@ impl Protocol {
             if from_somebody && history.unlucky[owner] {
                 history.unclean[p] = true;
                 let lives = world.workers[owner].lives();
-                history.buried_alive[p] |= lives && !before.leases[p].expired;
+                let deaf = !before.instances[owner].session;
+                history.buried_alive[p] |= lives && deaf && !before.leases[p].expired;
             }
         }
         let mut epochs = [0; PARTS];
@@ -141,7 +153,9 @@ impl Protocol {
         }
         for p in self.parts() {
             let epoch = epochs[p];
-            if world.workers[w].held[p].epoch == epoch {
+            let lost = epoch == 0;
+            if world.workers[w].held[p].epoch == epoch || lost && self.makes(Mistake::RenewsBlindly)
+            {
                 continue;
             }
             let in_part = self.in_part(world, p);
@@ -157,6 +171,13 @@ impl Protocol {
         }
         world.workers[w].valid = valid;
         world.workers[w].reading = Reading::Idle;
+    }
+
+    /// By one statement, which holds the session lock of the dead: it cannot come back meanwhile.
+    pub(super) fn bury(&self, world: &mut World, w: usize, dead: usize) {
+        let instance = &mut world.db.instances[dead];
+        (instance.row, instance.asleep, instance.stale) = (false, false, false);
+        world.workers[w].burying = None;
     }
 
     pub(super) fn release(&self, world: &mut World, w: usize, p: usize) {
@@ -197,7 +218,7 @@ impl Protocol {
         let instance = &mut world.db.instances[w];
         (instance.row, instance.session) = (true, true);
         if self.makes(Mistake::ListensWithoutLook) {
-            instance.asleep = world.workers[w].sleep == Sleep::Asleep;
+            instance.asleep = world.workers[w].sleep != Sleep::Awake;
             return;
         }
         self.stay_awake(world, w);

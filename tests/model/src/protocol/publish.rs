@@ -15,7 +15,10 @@ impl Protocol {
         for (t, keys) in self.scenario.transactions.iter().enumerate() {
             let transaction = world.db.transactions[t];
             match transaction.stage {
-                Stage::Ahead => steps.push(Step::Begin { t }),
+                Stage::Ahead if self.makes(Mistake::FlagOfAnOldSnapshot) => {
+                    steps.push(Step::Snapshot { t });
+                }
+                Stage::Ahead | Stage::Early => steps.push(Step::Begin { t }),
                 Stage::Open => {
                     match keys.get(usize::from(transaction.written)) {
                         Some(&key) if !key_is_locked(world, t, key) => {
@@ -34,13 +37,15 @@ impl Protocol {
         }
     }
 
-    pub(super) fn begin(&self, world: &mut World, t: usize) {
+    pub(super) fn snapshot(&self, world: &mut World, t: usize) {
         let sleeps = world.db.somebody_sleeps();
         let transaction = &mut world.db.transactions[t];
-        transaction.stage = Stage::Open;
-        if self.makes(Mistake::FlagOfAnOldSnapshot) {
-            transaction.saw_sleeper = sleeps;
-        }
+        transaction.stage = Stage::Early;
+        transaction.saw_sleeper = sleeps;
+    }
+
+    pub(super) fn begin(&self, world: &mut World, t: usize) {
+        world.db.transactions[t].stage = Stage::Open;
     }
 
     pub(super) fn insert(&self, world: &mut World, t: usize) {

@@ -59,8 +59,7 @@ impl Protocol {
         let Reading::Looked { from, to, writers } = world.workers[w].reading else {
             return;
         };
-        let first_of_two =
-            self.makes(Mistake::LateInAnotherStatement) && to == [u8::MAX; PARTS];
+        let first_of_two = self.makes(Mistake::LateInAnotherStatement) && to == [u8::MAX; PARTS];
         let mut rows = 0;
         for p in self.parts() {
             let of_page = self.page(world, w, p, from[p], to[p]);

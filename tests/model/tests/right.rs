@@ -1,0 +1,112 @@
+//! The protocol as it is to be: every state of each scenario is visited, and every property holds.
+//!
+//! Each scenario has its least number of states, so that one in which little can happen any more is
+//! noticed.
+
+use outbox_model::{explore::explore, protocol::Protocol, scenario::Scenario};
+
+/// A scenario that has more states than this is too large for a test.
+const MOST: usize = 1_000_000;
+
+fn holds(scenario: Scenario, at_least: usize) {
+    let report = explore(&Protocol::right(scenario), MOST);
+    if let Some(counterexample) = report.counterexample {
+        panic!("{counterexample}\n{}", counterexample.state);
+    }
+    println!(
+        "{} states, {} steps, depth {}",
+        report.states, report.steps, report.depth
+    );
+    assert!(report.complete, "more than {MOST} states");
+    assert!(report.states >= at_least, "{} states", report.states);
+}
+
+#[test]
+fn late_committers() {
+    holds(Scenario::READING, 250_000);
+}
+
+#[test]
+fn late_committers_in_pages() {
+    holds(Scenario::READING_IN_PAGES, 225_000);
+}
+
+#[test]
+fn late_committers_of_two_partitions() {
+    holds(Scenario::READING_PARTITIONS, 10_000);
+}
+
+#[test]
+fn handlers_take_their_time() {
+    holds(Scenario::HANDLING, 14_000);
+}
+
+#[test]
+fn leases_run_out() {
+    holds(Scenario::EXPIRY, 90_000);
+}
+
+#[test]
+fn a_process_crashes() {
+    holds(Scenario::CRASH, 65_000);
+}
+
+#[test]
+fn a_process_loses_its_session() {
+    holds(Scenario::SESSION, 95_000);
+}
+
+#[test]
+fn a_process_loses_its_session_and_order_holds() {
+    holds(Scenario::SESSION_ORDER, 70_000);
+}
+
+#[test]
+fn partitions_are_handed_over_without_duplicates() {
+    holds(Scenario::HAND_OVER, 100_000);
+}
+
+#[test]
+fn partitions_are_handed_over_while_others_commit() {
+    holds(Scenario::HAND_OVER_LATE, 350_000);
+}
+
+#[test]
+fn partitions_are_handed_over_while_leases_run_out() {
+    holds(Scenario::HAND_OVER_EXPIRY, 140_000);
+}
+
+#[test]
+fn a_process_leaves_while_everything_goes_wrong() {
+    holds(Scenario::LEAVING, 300_000);
+}
+
+#[test]
+fn who_is_cut_off_is_replaced() {
+    holds(Scenario::CUT_OFF, 5_000);
+}
+
+#[test]
+fn who_sleeps_is_woken() {
+    holds(Scenario::SLEEP, 18_000);
+}
+
+#[test]
+fn who_leaves_its_flag_up_may_go_back_to_sleep_at_once() {
+    holds(Scenario::NAP, 18_000);
+}
+
+#[test]
+fn who_sleeps_is_woken_whatever_happens_to_others() {
+    holds(Scenario::SLEEP_FAULTS, 200_000);
+}
+
+#[test]
+fn the_database_crashes() {
+    holds(Scenario::DATABASE, 150_000);
+}
+
+#[test]
+fn the_database_crashes_while_processes_sleep() {
+    holds(Scenario::DATABASE_SLEEP, 170_000);
+}
