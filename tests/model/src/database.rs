@@ -25,6 +25,8 @@ pub struct Instance {
     pub session: bool,
     /// Its heartbeat is as old as a lease.
     pub stale: bool,
+    /// The session has been gone for the time of grace.
+    pub quiet: bool,
     /// It wants to be notified.
     pub asleep: bool,
 }

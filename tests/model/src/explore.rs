@@ -249,3 +249,86 @@ impl Hasher for Mix {
         self.write_u64(n.cast_unsigned() as u64);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Adds one or two, up to ten; with the trap, from nine only luck leads on.
+    struct Adding {
+        forbidden: u8,
+        trap: bool,
+    }
+
+    impl Model for Adding {
+        type State = u8;
+        type Step = u8;
+        type Property = &'static str;
+
+        fn initial(&self) -> u8 {
+            0
+        }
+
+        fn steps(&self, state: &u8, steps: &mut Vec<u8>) {
+            steps.extend([1, 2].into_iter().filter(|step| state + step <= 10));
+        }
+
+        fn apply(&self, state: &u8, step: u8) -> Result<u8, &'static str> {
+            match state + step {
+                7 if self.forbidden == 7 => Err("step"),
+                next => Ok(next),
+            }
+        }
+
+        fn wrong(&self, state: &u8) -> Option<&'static str> {
+            (*state == self.forbidden).then_some("state")
+        }
+
+        fn is_done(&self, state: &u8) -> bool {
+            *state == 10
+        }
+
+        fn is_fair(&self, state: &u8, _: u8) -> bool {
+            !(self.trap && *state == 9)
+        }
+
+        fn progress(&self) -> &'static str {
+            "progress"
+        }
+    }
+
+    fn found(forbidden: u8, trap: bool) -> Option<(&'static str, Vec<String>)> {
+        let report = explore(&Adding { forbidden, trap }, 100);
+        let found = report.counterexample?;
+        Some((found.property, found.trace))
+    }
+
+    #[test]
+    fn everything_is_visited_once() {
+        let right = Adding {
+            forbidden: 99,
+            trap: false,
+        };
+        let report = explore(&right, 100);
+        assert_eq!((report.states, report.steps, report.depth), (11, 19, 5));
+        assert!(report.complete && report.counterexample.is_none());
+        assert!(!explore(&right, 5).complete);
+    }
+
+    #[test]
+    fn the_shortest_way_is_shown() {
+        let (property, trace) = found(6, false).unwrap();
+        assert_eq!(
+            (property, trace.as_slice()),
+            ("state", ["2"; 3].map(String::from).as_slice())
+        );
+        let (property, trace) = found(7, false).unwrap();
+        assert_eq!((property, trace.len()), ("step", 4));
+    }
+
+    #[test]
+    fn a_state_that_only_luck_leaves_is_found() {
+        let (property, trace) = found(99, true).unwrap();
+        assert_eq!((property, trace.len()), ("progress", 5));
+    }
+}

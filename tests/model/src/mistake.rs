@@ -22,6 +22,10 @@ pub enum Mistake {
     ForgetsRefusal,
     /// A handler is started without a look at the clock.
     StartsAfterExpiry,
+    /// Leases are renewed by a process that has no session.
+    ClaimsWithoutSession,
+    /// A record that comes back is started beside a later one of its key.
+    TwoOfALane,
     /// The watermark is believed: nothing below it is read again.
     NoRescan,
     /// The writers are asked for after the records were read.

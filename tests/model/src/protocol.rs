@@ -144,6 +144,7 @@ impl Model for Protocol {
             Step::Start { w, r } => self.start(&mut next, w, r)?,
             Step::Return { w, r } => self.returned(&mut next, w, r),
             Step::Send { w } => self.send(&mut next, w),
+            Step::Check { w } => self.check(&mut next, w),
             Step::Write { w } => self.write(&mut next, w)?,
             Step::Flag { w } => self.flag(&mut next, w),
             Step::Wake { w } => self.wake(&mut next, w),
@@ -151,6 +152,7 @@ impl Model for Protocol {
             Step::Crash { w, hangs } => self.crash(&mut next, w, hangs),
             Step::Expire { w } => self.expire(&mut next, w),
             Step::LoseSession { w } => self.lose_session(&mut next, w),
+            Step::Quiet { w } => self.quiet(&mut next, w),
             Step::DatabaseCrash { forgets } => self.database_crash(&mut next, forgets),
         }
         Ok(next)

@@ -35,6 +35,14 @@ pub struct Scenario {
     /// One that was woken and found nothing goes back to sleep without the whole procedure: its
     /// flag was never taken down.
     pub nap: bool,
+    /// A process whose session is gone is buried after a time of grace only, and counts that time
+    /// itself: whoever has no session starts nothing when it is over.
+    pub grace: bool,
+    /// The fence is looked at when the statement begins, and somebody else may take the partition
+    /// before it ends: leases are not locked.
+    pub unlocked: bool,
+    /// Claims go on although they change nothing, as they do; left out elsewhere.
+    pub renews: bool,
     /// Processes that may leave in good order.
     pub leaves: u8,
     /// What may go wrong, and how often.
@@ -78,6 +86,9 @@ impl Scenario {
         page: RECORDS,
         sleep: false,
         nap: false,
+        grace: false,
+        unlocked: false,
+        renews: false,
         leaves: 0,
         faults: Faults::NONE,
     };

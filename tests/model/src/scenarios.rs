@@ -78,6 +78,21 @@ impl Scenario {
         },
         ..Self::SESSION
     };
+    /// The same with a time of grace.
+    pub const SESSION_GRACE: Self = Self {
+        grace: true,
+        ..Self::SESSION
+    };
+    /// Everything that takes a partition away, and a fence that is not locked.
+    pub const UNLOCKED: Self = Self {
+        unlocked: true,
+        faults: Faults {
+            expiries: 1,
+            sessions: 1,
+            ..Faults::NONE
+        },
+        ..Self::SESSION
+    };
     /// A second process joins, partitions are shared out, one leaves; nothing goes wrong.
     pub const HAND_OVER: Self = Self {
         workers: 2,
@@ -87,6 +102,12 @@ impl Scenario {
         transactions: &[&[0, 1]],
         leaves: 1,
         ..Self::CALM
+    };
+    /// The same, with claims under way at any time.
+    pub const HAND_OVER_RENEWING: Self = Self {
+        committed: 1,
+        renews: true,
+        ..Self::HAND_OVER
     };
     /// The same while late committers are under way.
     pub const HAND_OVER_LATE: Self = Self {
@@ -155,6 +176,23 @@ impl Scenario {
         faults: Faults {
             crashes: 1,
             sessions: 1,
+            ..Faults::NONE
+        },
+        ..Self::CALM
+    };
+    /// Partitions are shared out among processes that sleep.
+    pub const SLEEP_HAND_OVER: Self = Self {
+        transactions: &[&[0]],
+        instant: true,
+        sleep: true,
+        ..Self::HAND_OVER
+    };
+    /// The database crashes and forgets one of two records of a key.
+    pub const DATABASE_ORDER: Self = Self {
+        transactions: &[&[0], &[0]],
+        committed: 1,
+        faults: Faults {
+            databases: 1,
             ..Faults::NONE
         },
         ..Self::CALM

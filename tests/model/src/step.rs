@@ -31,6 +31,7 @@ pub enum Step {
     Start { w: usize, r: usize },
     Return { w: usize, r: usize },
     Send { w: usize },
+    Check { w: usize },
     Write { w: usize },
 
     Flag { w: usize },
@@ -40,6 +41,7 @@ pub enum Step {
     Crash { w: usize, hangs: bool },
     Expire { w: usize },
     LoseSession { w: usize },
+    Quiet { w: usize },
     DatabaseCrash { forgets: Option<usize> },
 }
 
@@ -78,6 +80,7 @@ impl Display for Step {
             Self::Start { w, r } => write!(f, "{} starts the handler of {}", process(w), r + 1),
             Self::Return { w, r } => write!(f, "{} has handled {}", process(w), r + 1),
             Self::Send { w } => write!(f, "{} sends completions", process(w)),
+            Self::Check { w } => write!(f, "the fence of {} is looked at", process(w)),
             Self::Write { w } => write!(f, "the completions of {} are executed", process(w)),
             Self::Flag { w } => write!(f, "{} says that it wants to sleep", process(w)),
             Self::Wake { w } => write!(f, "{} wakes up", process(w)),
@@ -88,6 +91,7 @@ impl Display for Step {
             Self::Crash { w, hangs: false } => write!(f, "{} crashes", process(w)),
             Self::Expire { w } => write!(f, "the leases of {} run out", process(w)),
             Self::LoseSession { w } => write!(f, "{} loses its session, and lives", process(w)),
+            Self::Quiet { w } => write!(f, "{} had no session for too long", process(w)),
             Self::DatabaseCrash { forgets: None } => write!(f, "the database crashes"),
             Self::DatabaseCrash { forgets: Some(r) } => {
                 write!(

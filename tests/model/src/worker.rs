@@ -94,6 +94,8 @@ pub struct Batch {
     pub epochs: [u8; PARTS],
     /// See [`Held::tenure`].
     pub tenures: [u8; PARTS],
+    /// Where leases are not locked: which of them were this one's when the statement began.
+    pub passed: Option<[bool; PARTS]>,
 }
 
 /// Whether the process is awake.

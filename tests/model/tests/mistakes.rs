@@ -99,15 +99,27 @@ fn who_was_buried_alive_starts_handlers_beside_the_new_owner() {
     assert_eq!(found(strict), Some(Property::OwnerAlways));
 }
 
+/// With a time of grace that limit is gone, but only for who keeps to it.
+#[test]
+fn renewing_without_a_session() {
+    let strict = Protocol {
+        strict: true,
+        ..Protocol::wrong(Scenario::SESSION_GRACE, Mistake::ClaimsWithoutSession)
+    };
+    assert_eq!(found(strict), Some(Property::OwnerAlways));
+}
+
 // Completions.
 
+/// Harmless as long as a partition is taken only after its lease has run out: then nothing is read
+/// before a claim has told. Not when its owner may be buried before that.
 #[test]
 fn taking_what_was_refused_for_written() {
-    breaks(
-        Mistake::IgnoresRefusal,
-        Scenario::SESSION,
-        Property::Duplicate,
-    );
+    let wrong = Mistake::IgnoresRefusal;
+    breaks(wrong, Scenario::SESSION, Property::Duplicate);
+    for scenario in [Scenario::EXPIRY, Scenario::CRASH] {
+        assert_eq!(found(Protocol::wrong(scenario, wrong)), None);
+    }
 }
 
 #[test]
@@ -132,6 +144,15 @@ fn the_answer_to_a_batch_of_an_earlier_epoch() {
 fn completing_at_the_start() {
     let property = Property::CompletedUnhandled;
     breaks(Mistake::CompletesAtStart, Scenario::HANDLING, property);
+}
+
+#[test]
+fn two_handlers_of_one_lane() {
+    breaks(
+        Mistake::TwoOfALane,
+        Scenario::DATABASE_ORDER,
+        Property::Overlap,
+    );
 }
 
 #[test]
@@ -197,6 +218,7 @@ fn giving_up_before_draining() {
 #[test]
 fn giving_up_while_a_claim_is_under_way() {
     let wrong = Mistake::ReleaseDuringClaim;
+    breaks(wrong, Scenario::HAND_OVER_RENEWING, Property::Owner);
     breaks(wrong, Scenario::HAND_OVER_EXPIRY, Property::Owner);
 }
 

@@ -9,7 +9,11 @@ use outbox_model::{explore::explore, protocol::Protocol, scenario::Scenario};
 const MOST: usize = 1_000_000;
 
 fn holds(scenario: Scenario, at_least: usize) {
-    let report = explore(&Protocol::right(scenario), MOST);
+    all_hold(&Protocol::right(scenario), at_least);
+}
+
+fn all_hold(protocol: &Protocol, at_least: usize) {
+    let report = explore(protocol, MOST);
     if let Some(counterexample) = report.counterexample {
         panic!("{counterexample}\n{}", counterexample.state);
     }
@@ -62,8 +66,28 @@ fn a_process_loses_its_session_and_order_holds() {
 }
 
 #[test]
+fn a_fence_that_is_not_locked_does_no_harm() {
+    holds(Scenario::UNLOCKED, 180_000);
+}
+
+/// Then even who is buried alive starts nothing beside the new owner.
+#[test]
+fn a_time_of_grace_keeps_the_buried_from_starting_anything() {
+    let strict = Protocol {
+        strict: true,
+        ..Protocol::right(Scenario::SESSION_GRACE)
+    };
+    all_hold(&strict, 85_000);
+}
+
+#[test]
 fn partitions_are_handed_over_without_duplicates() {
     holds(Scenario::HAND_OVER, 100_000);
+}
+
+#[test]
+fn partitions_are_handed_over_while_claims_are_under_way() {
+    holds(Scenario::HAND_OVER_RENEWING, 45_000);
 }
 
 #[test]
@@ -83,7 +107,7 @@ fn a_process_leaves_while_everything_goes_wrong() {
 
 #[test]
 fn who_is_cut_off_is_replaced() {
-    holds(Scenario::CUT_OFF, 5_000);
+    holds(Scenario::CUT_OFF, 45_000);
 }
 
 #[test]
@@ -99,6 +123,16 @@ fn who_leaves_its_flag_up_may_go_back_to_sleep_at_once() {
 #[test]
 fn who_sleeps_is_woken_whatever_happens_to_others() {
     holds(Scenario::SLEEP_FAULTS, 200_000);
+}
+
+#[test]
+fn who_sleeps_is_woken_while_partitions_are_handed_over() {
+    holds(Scenario::SLEEP_HAND_OVER, 70_000);
+}
+
+#[test]
+fn the_database_crashes_and_forgets_the_first_of_two() {
+    holds(Scenario::DATABASE_ORDER, 3_500);
 }
 
 #[test]

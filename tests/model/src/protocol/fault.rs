@@ -19,6 +19,15 @@ impl Protocol {
             if worker.life == Life::Gone && may_age {
                 steps.push(Step::Expire { w });
             }
+            let Instance {
+                row,
+                session,
+                quiet,
+                ..
+            } = world.db.instances[w];
+            if self.scenario.grace && row && !session && !quiet {
+                steps.push(Step::Quiet { w });
+            }
             if !worker.lives() {
                 continue;
             }
@@ -63,6 +72,16 @@ impl Protocol {
         }
         world.history.unlucky[w] = true;
         world.db.expire(w);
+        let worker = &mut world.workers[w];
+        worker.valid = false;
+        if let Reading::Claimed { valid, .. } = &mut worker.reading {
+            *valid = false;
+        }
+    }
+
+    /// The process counts from its last sign of life on that connection, so it was first here too.
+    pub(super) fn quiet(&self, world: &mut World, w: usize) {
+        world.db.instances[w].quiet = true;
         let worker = &mut world.workers[w];
         worker.valid = false;
         if let Reading::Claimed { valid, .. } = &mut worker.reading {

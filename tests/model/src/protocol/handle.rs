@@ -16,7 +16,11 @@ impl Protocol {
         let worker = &world.workers[w];
         if worker.writing.is_some() {
             // Also of a process that has crashed since: it is on its way.
-            steps.push(Step::Write { w });
+            let checked = worker.writing.is_some_and(|batch| batch.passed.is_some());
+            steps.push(match checked || !self.scenario.unlocked {
+                true => Step::Write { w },
+                false => Step::Check { w },
+            });
         }
         if !worker.lives() {
             return;
@@ -58,7 +62,7 @@ impl Protocol {
             let same = world.db.records[other].is_some_and(|record| record.key == key);
             !same
                 || match worker.memory[other] {
-                    Place::Running => false,
+                    Place::Running => other > r && self.makes(Mistake::TwoOfALane),
                     Place::Waiting => other >= r,
                     Place::Out | Place::Ran => true,
                 }
@@ -128,7 +132,15 @@ impl Protocol {
             records,
             epochs: worker.held.map(|held| held.epoch),
             tenures: worker.held.map(|held| held.tenure),
+            passed: None,
         });
+    }
+
+    pub(super) fn check(&self, world: &mut World, w: usize) {
+        let db = world.db;
+        if let Some(batch) = &mut world.workers[w].writing {
+            batch.passed = Some(std::array::from_fn(|p| db.owns(w, p, batch.epochs[p])));
+        }
     }
 
     pub(super) fn write(&self, world: &mut World, w: usize) -> Result<(), Property> {
@@ -142,16 +154,18 @@ impl Protocol {
             };
             let p = self.part_of(record);
             let owner = world.db.leases[p].owner.map(usize::from) == Some(w);
-            let accepted = match self.mistake {
-                Some(Mistake::NoFence) => true,
-                Some(Mistake::FenceWithoutEpoch) => owner,
-                _ => world.db.owns(w, p, batch.epochs[p]),
+            let accepted = match (self.mistake, batch.passed) {
+                (Some(Mistake::NoFence), _) => true,
+                (Some(Mistake::FenceWithoutEpoch), _) => owner,
+                (_, Some(passed)) => passed[p],
+                (_, None) => world.db.owns(w, p, batch.epochs[p]),
             };
             if accepted && !record.completed {
                 if !world.history.handled[r] {
                     return Err(Property::CompletedUnhandled);
                 }
-                if batch.tenures[p] != world.history.tenures[p] {
+                let in_time = batch.passed.is_some();
+                if batch.tenures[p] != world.history.tenures[p] && !in_time {
                     return Err(Property::Fence);
                 }
                 let completed = true;

@@ -34,8 +34,13 @@ impl Protocol {
             steps.push(Step::Leave { w });
         }
         for dead in self.workers() {
-            let Instance { row, session, .. } = world.db.instances[dead];
-            if dead != w && row && !session {
+            let Instance {
+                row,
+                session,
+                quiet,
+                ..
+            } = world.db.instances[dead];
+            if dead != w && row && !session && (quiet || !self.scenario.grace) {
                 steps.push(match self.makes(Mistake::BuriesLater) {
                     true => Step::FindDead { w, dead },
                     false => Step::Bury { w, dead },
@@ -45,8 +50,10 @@ impl Protocol {
         if let Some(dead) = worker.burying.map(usize::from) {
             steps.push(Step::Bury { w, dead });
         }
-        let registered = instance.row || self.makes(Mistake::ClaimsBeforeRow);
-        if idle && registered && instance.session && self.claim_changes(world, w) {
+        // First the session, then the row, then the leases.
+        let row = instance.row || self.makes(Mistake::ClaimsBeforeRow);
+        let registered = row && instance.session || self.makes(Mistake::ClaimsWithoutSession);
+        if idle && registered && (self.scenario.renews || self.claim_changes(world, w)) {
             steps.push(Step::Claim { w });
         }
         self.hand_over_steps(world, w, steps);
@@ -176,7 +183,10 @@ impl Protocol {
     /// By one statement, which holds the session lock of the dead: it cannot come back meanwhile.
     pub(super) fn bury(&self, world: &mut World, w: usize, dead: usize) {
         let instance = &mut world.db.instances[dead];
-        (instance.row, instance.asleep, instance.stale) = (false, false, false);
+        *instance = Instance {
+            session: instance.session,
+            ..Instance::default()
+        };
         world.workers[w].burying = None;
     }
 
@@ -216,7 +226,7 @@ impl Protocol {
     /// to be heard meanwhile was not.
     pub(super) fn reconnect(&self, world: &mut World, w: usize) {
         let instance = &mut world.db.instances[w];
-        (instance.row, instance.session) = (true, true);
+        (instance.row, instance.session, instance.quiet) = (true, true, false);
         if self.makes(Mistake::ListensWithoutLook) {
             instance.asleep = world.workers[w].sleep != Sleep::Awake;
             return;

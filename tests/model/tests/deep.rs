@@ -1,0 +1,83 @@
+//! The same at larger sizes: minutes, and some gigabytes of memory.
+//! `cargo nextest run -p outbox-model --run-ignored only --success-output final`.
+
+use outbox_model::{
+    explore::explore,
+    protocol::Protocol,
+    scenario::{Faults, Scenario},
+};
+
+const MOST: usize = 12_000_000;
+
+fn holds(scenario: Scenario) {
+    let report = explore(&Protocol::right(scenario), MOST);
+    if let Some(counterexample) = report.counterexample {
+        panic!("{counterexample}\n{}", counterexample.state);
+    }
+    println!(
+        "{} states, {} steps, depth {}",
+        report.states, report.steps, report.depth
+    );
+    assert!(report.complete, "more than {MOST} states");
+}
+
+#[test]
+#[ignore = "large"]
+fn a_partition_comes_back_while_others_commit() {
+    holds(Scenario {
+        leaves: 1,
+        ..Scenario::HAND_OVER_LATE
+    });
+}
+
+#[test]
+#[ignore = "large"]
+fn leases_run_out_twice_while_others_commit() {
+    holds(Scenario {
+        workers: 2,
+        running: 2,
+        transactions: &[&[0], &[1]],
+        instant: true,
+        faults: Faults {
+            expiries: 2,
+            ..Faults::NONE
+        },
+        ..Scenario::CALM
+    });
+}
+
+#[test]
+#[ignore = "large"]
+fn everything_happens_to_two_processes_with_two_records() {
+    holds(Scenario {
+        faults: Faults {
+            crashes: 1,
+            expiries: 1,
+            sessions: 1,
+            databases: 0,
+        },
+        ..Scenario::SESSION_ORDER
+    });
+}
+
+#[test]
+#[ignore = "large"]
+fn the_database_crashes_with_two_processes_and_two_records() {
+    holds(Scenario {
+        transactions: &[&[0], &[0]],
+        faults: Faults {
+            databases: 1,
+            ..Faults::NONE
+        },
+        ..Scenario::DATABASE
+    });
+}
+
+#[test]
+#[ignore = "large"]
+fn who_sleeps_is_woken_by_three_that_publish() {
+    holds(Scenario {
+        transactions: &[&[0], &[1], &[0]],
+        ..Scenario::SLEEP
+    });
+}
