@@ -127,11 +127,17 @@ impl Database {
         owned.cast_signed() - share.cast_signed()
     }
 
-    /// Whether a partition may be taken by who does not own it.
+    /// Which processes have a row.
     #[must_use]
-    pub fn is_free(&self, part: usize) -> bool {
+    pub fn rows(&self) -> [bool; WORKERS] {
+        self.instances.map(|instance| instance.row)
+    }
+
+    /// Whether a partition may be taken by who does not own it.
+    fn is_free(&self, part: usize, rows: Option<[bool; WORKERS]>) -> bool {
         let Lease { owner, expired, .. } = self.leases[part];
-        owner.is_none_or(|owner| expired || !self.instances[usize::from(owner)].row)
+        let has_row = |owner| rows.is_none_or(|rows| rows[usize::from(owner)]);
+        owner.is_none_or(|owner| expired || !has_row(owner))
     }
 
     /// How many partitions this process has.
@@ -141,11 +147,13 @@ impl Database {
         self.leases.iter().filter(owned).count()
     }
 
-    /// Renews what this process has and takes what is free, up to its share. The partitions that
-    /// were taken, and whether that was from somebody.
+    /// Renews what this process has and takes what is free, up to its share: also what belongs to
+    /// a process that is not among the `rows`, if there are any. The partitions that were taken,
+    /// and whether that was from somebody.
     pub fn claim(
         &mut self,
         worker: usize,
+        rows: Option<[bool; WORKERS]>,
         scenario: &Scenario,
         mistake: Option<Mistake>,
     ) -> [Option<bool>; PARTS] {
@@ -157,7 +165,7 @@ impl Database {
         let mut taken = [None; PARTS];
         for (part, taken) in taken.iter_mut().enumerate().take(scenario.partitions) {
             let room = self.over_share(scenario, mistake, self.owned(worker)) < 0;
-            if self.leases[part].owner == me || !room || !self.is_free(part) {
+            if self.leases[part].owner == me || !room || !self.is_free(part, rows) {
                 continue;
             }
             let before = self.leases[part];

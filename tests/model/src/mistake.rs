@@ -20,8 +20,12 @@ pub enum Mistake {
     /// What the fence has refused is forgotten with its partition, so that the answer to an earlier
     /// claim brings the partition back.
     ForgetsRefusal,
+    /// The time of a lease is counted from when its claim was answered, not from when it was asked.
+    CountsFromTheAnswer,
     /// A handler is started without a look at the clock.
     StartsAfterExpiry,
+    /// A new session, and work goes on as if the old one had not been gone.
+    GoesOnAfterReconnect,
     /// Leases are renewed by a process that has no session.
     ClaimsWithoutSession,
     /// A record that comes back is started beside a later one of its key.

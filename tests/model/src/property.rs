@@ -15,8 +15,8 @@ pub enum Property {
     /// At most one process believes, within the time of its lease, that it has a partition in an
     /// epoch.
     OneBeliever,
-    /// Only the owner of a partition starts handlers. But for a process that lives and was buried:
-    /// it still has the time of its lease, and cannot know.
+    /// Only the owner of a partition starts handlers. But for a process without a session that was
+    /// buried alive: it still has the time of its lease, and cannot know.
     Owner,
     /// The same without the exception. Does not hold: see the tests.
     OwnerAlways,

@@ -129,6 +129,7 @@ impl Model for Protocol {
             Step::End { t } => self.end(&mut next, t),
             Step::RollBack { t } => self.roll_back(&mut next, t)?,
             Step::Join { w } => self.join(&mut next, w),
+            Step::BeginClaim { w } => self.begin_claim(&mut next, w),
             Step::Claim { w } => self.claim(&mut next, w),
             Step::Claimed { w } => self.claimed(&mut next, w),
             Step::Drain { w, p } => next.workers[w].held[p].draining = true,

@@ -41,6 +41,12 @@ pub struct Scenario {
     /// The fence is looked at when the statement begins, and somebody else may take the partition
     /// before it ends: leases are not locked.
     pub unlocked: bool,
+    /// A claim sees the rows of processes as they were when its statement began, and the leases as
+    /// they are when it locks them: READ COMMITTED.
+    pub snapshot: bool,
+    /// Whoever buries a process frees its leases in the same transaction, and claims look at
+    /// leases only. Otherwise a lease is free whose owner has no row.
+    pub frees: bool,
     /// Claims go on although they change nothing, as they do; left out elsewhere.
     pub renews: bool,
     /// Processes that may leave in good order.
@@ -88,6 +94,8 @@ impl Scenario {
         nap: false,
         grace: false,
         unlocked: false,
+        snapshot: false,
+        frees: false,
         renews: false,
         leaves: 0,
         faults: Faults::NONE,

@@ -83,6 +83,31 @@ impl Scenario {
         grace: true,
         ..Self::SESSION
     };
+    /// A claim sees rows of processes as they were.
+    pub const SESSION_SNAPSHOT: Self = Self {
+        snapshot: true,
+        faults: Faults {
+            sessions: 1,
+            ..Faults::NONE
+        },
+        ..Self::SESSION
+    };
+    /// The same, and leases are freed by who buries.
+    pub const SESSION_SNAPSHOT_FREED: Self = Self {
+        frees: true,
+        ..Self::SESSION_SNAPSHOT
+    };
+    /// All of that together: what is to be built.
+    pub const SESSION_ALL: Self = Self {
+        grace: true,
+        unlocked: true,
+        faults: Faults {
+            expiries: 1,
+            sessions: 1,
+            ..Faults::NONE
+        },
+        ..Self::SESSION_SNAPSHOT_FREED
+    };
     /// Everything that takes a partition away, and a fence that is not locked.
     pub const UNLOCKED: Self = Self {
         unlocked: true,

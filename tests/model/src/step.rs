@@ -14,6 +14,7 @@ pub enum Step {
     RollBack { t: usize },
 
     Join { w: usize },
+    BeginClaim { w: usize },
     Claim { w: usize },
     Claimed { w: usize },
     Drain { w: usize, p: usize },
@@ -56,6 +57,7 @@ impl Display for Step {
             Self::End { t } => write!(f, "transaction {t} is no writer any more, notifies"),
             Self::RollBack { t } => write!(f, "transaction {t} is rolled back"),
             Self::Join { w } => write!(f, "{} joins", process(w)),
+            Self::BeginClaim { w } => write!(f, "{} begins a claim", process(w)),
             Self::Claim { w } => write!(f, "{} claims, in the database", process(w)),
             Self::Claimed { w } => write!(f, "{} learns what it has claimed", process(w)),
             Self::Drain { w, p } => write!(f, "{} will give partition {p} up", process(w)),

@@ -4,7 +4,7 @@
 use crate::mistake::Mistake;
 use crate::{
     late::Late,
-    scenario::{PARTS, RECORDS},
+    scenario::{PARTS, RECORDS, WORKERS},
 };
 
 /// Whether a process is there.
@@ -57,6 +57,13 @@ pub enum Reading {
     /// Nothing.
     #[default]
     Idle,
+    /// A claim's statement has begun, and has seen which processes have a row.
+    Claiming {
+        /// By process.
+        rows: [bool; WORKERS],
+        /// See below.
+        valid: bool,
+    },
     /// The database has answered a claim with epochs; the process does not know yet. `valid`
     /// until the lease has run out, counted from before it was asked for.
     Claimed {
@@ -153,6 +160,15 @@ impl Worker {
     #[must_use]
     pub fn lives(&self) -> bool {
         matches!(self.life, Life::Running | Life::Leaving)
+    }
+
+    /// Nothing is started until the answer to a claim that is sent from now on.
+    pub fn lapse(&mut self) {
+        self.valid = false;
+        match &mut self.reading {
+            Reading::Claiming { valid, .. } | Reading::Claimed { valid, .. } => *valid = false,
+            Reading::Idle | Reading::Looked { .. } | Reading::Read { .. } => {}
+        }
     }
 
     /// Which partitions it reads: those it holds, as far as it knows.

@@ -29,9 +29,6 @@ pub struct History {
     pub tenures: [u8; PARTS],
     /// Whether each partition was taken from an owner that something had happened to.
     pub unclean: [bool; PARTS],
-    /// Whether each partition was taken from an owner that lived, within the time of its lease,
-    /// because it had no session.
-    pub buried_alive: [bool; PARTS],
     /// Processes to which something has happened.
     pub unlucky: [bool; WORKERS],
     /// Records whose handler was started, and the tenure of the last start.

@@ -69,6 +69,15 @@ fn renewing_without_looking_at_the_answer() {
 }
 
 #[test]
+fn counting_from_the_answer() {
+    breaks(
+        Mistake::CountsFromTheAnswer,
+        Scenario::EXPIRY,
+        Property::Owner,
+    );
+}
+
+#[test]
 fn starting_a_handler_after_the_lease_has_run_out() {
     breaks(
         Mistake::StartsAfterExpiry,
@@ -107,6 +116,21 @@ fn renewing_without_a_session() {
         ..Protocol::wrong(Scenario::SESSION_GRACE, Mistake::ClaimsWithoutSession)
     };
     assert_eq!(found(strict), Some(Property::OwnerAlways));
+}
+
+/// No mistake of the protocol, but of the SQL that looks like it: under READ COMMITTED a claim that
+/// waited for a lease looks at that lease again, but not at the rows of processes. So a lease is to
+/// be freed by who buries, not taken because its owner has no row.
+#[test]
+fn taking_a_lease_because_its_owner_had_no_row_when_the_statement_began() {
+    let protocol = Protocol::right(Scenario::SESSION_SNAPSHOT);
+    assert_eq!(found(protocol), Some(Property::Owner));
+}
+
+#[test]
+fn going_on_after_a_new_connection() {
+    let wrong = Mistake::GoesOnAfterReconnect;
+    breaks(wrong, Scenario::SESSION, Property::Owner);
 }
 
 // Completions.

@@ -72,21 +72,13 @@ impl Protocol {
         }
         world.history.unlucky[w] = true;
         world.db.expire(w);
-        let worker = &mut world.workers[w];
-        worker.valid = false;
-        if let Reading::Claimed { valid, .. } = &mut worker.reading {
-            *valid = false;
-        }
+        world.workers[w].lapse();
     }
 
     /// The process counts from its last sign of life on that connection, so it was first here too.
     pub(super) fn quiet(&self, world: &mut World, w: usize) {
         world.db.instances[w].quiet = true;
-        let worker = &mut world.workers[w];
-        worker.valid = false;
-        if let Reading::Claimed { valid, .. } = &mut worker.reading {
-            *valid = false;
-        }
+        world.workers[w].lapse();
     }
 
     pub(super) fn lose_session(&self, world: &mut World, w: usize) {

@@ -4,7 +4,7 @@ use super::Protocol;
 use crate::{
     database::Instance,
     mistake::Mistake,
-    scenario::{PARTS, RECORDS},
+    scenario::{PARTS, RECORDS, WORKERS},
     step::Step,
     worker::{Held, Life, Place, Reading, Sleep, Worker},
     world::World,
@@ -54,6 +54,12 @@ impl Protocol {
         let row = instance.row || self.makes(Mistake::ClaimsBeforeRow);
         let registered = row && instance.session || self.makes(Mistake::ClaimsWithoutSession);
         if idle && registered && (self.scenario.renews || self.claim_changes(world, w)) {
+            steps.push(match self.scenario.snapshot {
+                true => Step::BeginClaim { w },
+                false => Step::Claim { w },
+            });
+        }
+        if matches!(worker.reading, Reading::Claiming { .. }) {
             steps.push(Step::Claim { w });
         }
         self.hand_over_steps(world, w, steps);
@@ -79,7 +85,7 @@ impl Protocol {
             let idle = match worker.reading {
                 Reading::Idle => true,
                 Reading::Claimed { .. } => self.makes(Mistake::ReleaseDuringClaim),
-                Reading::Looked { .. } | Reading::Read { .. } => false,
+                Reading::Claiming { .. } | Reading::Looked { .. } | Reading::Read { .. } => false,
             };
             if is && may && !refused && idle {
                 steps.push(Step::Release { w, p });
@@ -100,7 +106,7 @@ impl Protocol {
     /// Claims go on all the time; those without an effect are left out.
     fn claim_changes(&self, world: &World, w: usize) -> bool {
         let mut next = world.db;
-        next.claim(w, &self.scenario, self.mistake);
+        next.claim(w, self.rows(world), &self.scenario, self.mistake);
         let known = (0..PARTS).all(|p| match world.workers[w].held[p].epoch {
             0 => next.leases[p].owner.map(usize::from) != Some(w),
             epoch => next.owns(w, p, epoch),
@@ -117,9 +123,23 @@ impl Protocol {
         };
     }
 
+    /// Whose rows a claim looks for.
+    fn rows(&self, world: &World) -> Option<[bool; WORKERS]> {
+        (!self.scenario.frees).then(|| world.db.rows())
+    }
+
+    pub(super) fn begin_claim(&self, world: &mut World, w: usize) {
+        let rows = world.db.rows();
+        world.workers[w].reading = Reading::Claiming { rows, valid: true };
+    }
+
     pub(super) fn claim(&self, world: &mut World, w: usize) {
         let before = world.db;
-        let taken = world.db.claim(w, &self.scenario, self.mistake);
+        let (rows, valid) = match world.workers[w].reading {
+            Reading::Claiming { rows, valid } => ((!self.scenario.frees).then_some(rows), valid),
+            _ => (self.rows(world), true),
+        };
+        let taken = world.db.claim(w, rows, &self.scenario, self.mistake);
         let history = &mut world.history;
         for (p, from) in taken.into_iter().enumerate() {
             let Some(from_somebody) = from else { continue };
@@ -127,9 +147,6 @@ impl Protocol {
             let owner = before.leases[p].owner.map_or(w, usize::from);
             if from_somebody && history.unlucky[owner] {
                 history.unclean[p] = true;
-                let lives = world.workers[owner].lives();
-                let deaf = !before.instances[owner].session;
-                history.buried_alive[p] |= lives && deaf && !before.leases[p].expired;
             }
         }
         let mut epochs = [0; PARTS];
@@ -141,7 +158,7 @@ impl Protocol {
         world.workers[w].reading = Reading::Claimed {
             epochs,
             tenures: history.tenures,
-            valid: true,
+            valid,
         };
     }
 
@@ -176,7 +193,7 @@ impl Protocol {
                 self.stay_awake(world, w);
             }
         }
-        world.workers[w].valid = valid;
+        world.workers[w].valid = valid || self.makes(Mistake::CountsFromTheAnswer);
         world.workers[w].reading = Reading::Idle;
     }
 
@@ -188,6 +205,12 @@ impl Protocol {
             ..Instance::default()
         };
         world.workers[w].burying = None;
+        for (p, lease) in world.db.leases.iter_mut().enumerate() {
+            if self.scenario.frees && lease.owner.map(usize::from) == Some(dead) {
+                (lease.owner, lease.expired) = (None, false);
+                world.history.unclean[p] |= world.history.unlucky[dead];
+            }
+        }
     }
 
     pub(super) fn release(&self, world: &mut World, w: usize, p: usize) {
@@ -223,10 +246,14 @@ impl Protocol {
     }
 
     /// A new session, the row again if somebody has deleted it, and a look at everything: what was
-    /// to be heard meanwhile was not.
+    /// to be heard meanwhile was not. Nothing is started before a claim is answered that began after
+    /// this: somebody else may have everything.
     pub(super) fn reconnect(&self, world: &mut World, w: usize) {
         let instance = &mut world.db.instances[w];
         (instance.row, instance.session, instance.quiet) = (true, true, false);
+        if !self.makes(Mistake::GoesOnAfterReconnect) {
+            world.workers[w].lapse();
+        }
         if self.makes(Mistake::ListensWithoutLook) {
             instance.asleep = world.workers[w].sleep != Sleep::Awake;
             return;

@@ -28,7 +28,7 @@ impl Protocol {
             }
             Reading::Looked { .. } => steps.push(Step::Read { w }),
             Reading::Read { .. } => steps.push(Step::Arrive { w }),
-            Reading::Claimed { .. } => {}
+            Reading::Claiming { .. } | Reading::Claimed { .. } => {}
         }
     }
 
