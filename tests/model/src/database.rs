@@ -200,6 +200,15 @@ impl Database {
         }
     }
 
+    /// Whether a heartbeat or a lease of this process is not old yet.
+    #[must_use]
+    pub fn may_age(&self, worker: usize) -> bool {
+        let Instance { row, stale, .. } = self.instances[worker];
+        let leases = self.leases.iter();
+        let mut mine = leases.filter(|lease| lease.owner.map(usize::from) == Some(worker));
+        row && !stale || mine.any(|lease| !lease.expired)
+    }
+
     /// The leases of this process run out, and its heartbeat is old.
     pub fn expire(&mut self, worker: usize) {
         for lease in &mut self.leases {
@@ -207,6 +216,6 @@ impl Database {
                 lease.expired = true;
             }
         }
-        self.instances[worker].stale = true;
+        self.instances[worker].stale = self.instances[worker].row;
     }
 }

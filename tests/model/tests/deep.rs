@@ -9,8 +9,23 @@ use outbox_model::{
 
 const MOST: usize = 12_000_000;
 
+/// What is to be built, where the model leaves a choice.
+const fn as_built(scenario: Scenario) -> Scenario {
+    Scenario {
+        grace: true,
+        frees: true,
+        snapshot: true,
+        unlocked: true,
+        ..scenario
+    }
+}
+
 fn holds(scenario: Scenario) {
-    let report = explore(&Protocol::right(scenario), MOST);
+    let protocol = Protocol {
+        strict: scenario.grace,
+        ..Protocol::right(scenario)
+    };
+    let report = explore(&protocol, MOST);
     if let Some(counterexample) = &report.counterexample {
         println!("{counterexample}\n{}", counterexample.state);
     }
@@ -82,4 +97,46 @@ fn who_sleeps_is_woken_by_three_that_publish() {
         transactions: &[&[0], &[1], &[0]],
         ..Scenario::SLEEP
     });
+}
+
+#[test]
+#[ignore = "large"]
+fn as_built_crashes() {
+    holds(as_built(Scenario::CRASH));
+}
+
+#[test]
+#[ignore = "large"]
+fn as_built_leaving() {
+    holds(as_built(Scenario::LEAVING));
+}
+
+#[test]
+#[ignore = "large"]
+fn as_built_sleeping() {
+    holds(as_built(Scenario::SLEEP_FAULTS));
+}
+
+#[test]
+#[ignore = "large"]
+fn as_built_crashes_of_the_database() {
+    holds(as_built(Scenario::DATABASE));
+}
+
+#[test]
+#[ignore = "large"]
+fn as_built_hand_over() {
+    holds(as_built(Scenario::HAND_OVER));
+}
+
+#[test]
+#[ignore = "large"]
+fn as_built_hand_over_while_leases_run_out() {
+    holds(as_built(Scenario::HAND_OVER_EXPIRY));
+}
+
+#[test]
+#[ignore = "large"]
+fn as_built_who_is_cut_off() {
+    holds(as_built(Scenario::CUT_OFF));
 }

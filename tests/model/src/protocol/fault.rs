@@ -15,7 +15,7 @@ impl Protocol {
     pub(super) fn fault_steps(&self, world: &World, steps: &mut Vec<Step>) {
         for w in self.workers() {
             let worker = &world.workers[w];
-            let may_age = world.db.instances[w].row && !world.db.instances[w].stale;
+            let may_age = world.db.may_age(w);
             if worker.life == Life::Gone && may_age {
                 steps.push(Step::Expire { w });
             }
@@ -58,9 +58,14 @@ impl Protocol {
         world.faults.crashes -= 1;
         world.history.unlucky[w] = true;
         world.db.instances[w].session = hangs;
+        let Worker {
+            writing, reading, ..
+        } = world.workers[w];
+        let sent = matches!(reading, Reading::Claiming { .. });
         world.workers[w] = Worker {
             life: Life::Gone,
-            writing: world.workers[w].writing,
+            writing,
+            reading: if sent { reading } else { Reading::Idle },
             ..Worker::default()
         };
     }

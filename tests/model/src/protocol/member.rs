@@ -18,6 +18,10 @@ impl Protocol {
         if worker.life == Life::Unborn {
             steps.push(Step::Join { w });
         }
+        if matches!(worker.reading, Reading::Claiming { .. }) {
+            // Also of a process that has crashed since: it is on its way.
+            steps.push(Step::Claim { w });
+        }
         if matches!(worker.reading, Reading::Claimed { .. }) && worker.lives() {
             steps.push(Step::Claimed { w });
         }
@@ -58,9 +62,6 @@ impl Protocol {
                 true => Step::BeginClaim { w },
                 false => Step::Claim { w },
             });
-        }
-        if matches!(worker.reading, Reading::Claiming { .. }) {
-            steps.push(Step::Claim { w });
         }
         self.hand_over_steps(world, w, steps);
     }
@@ -139,7 +140,14 @@ impl Protocol {
             Reading::Claiming { rows, valid } => ((!self.scenario.frees).then_some(rows), valid),
             _ => (self.rows(world), true),
         };
-        let taken = world.db.claim(w, rows, &self.scenario, self.mistake);
+        // The statement locks the row of its own process, so that who was buried takes nothing.
+        let registered = world.db.instances[w].row
+            || self.makes(Mistake::ClaimsBeforeRow)
+            || self.makes(Mistake::ClaimsWithoutSession);
+        let taken = match registered {
+            true => world.db.claim(w, rows, &self.scenario, self.mistake),
+            false => [None; PARTS],
+        };
         let history = &mut world.history;
         for (p, from) in taken.into_iter().enumerate() {
             let Some(from_somebody) = from else { continue };
@@ -151,14 +159,18 @@ impl Protocol {
         }
         let mut epochs = [0; PARTS];
         for (p, lease) in world.db.leases.iter().enumerate() {
-            if lease.owner.map(usize::from) == Some(w) {
+            if registered && lease.owner.map(usize::from) == Some(w) {
                 epochs[p] = lease.epoch;
             }
         }
-        world.workers[w].reading = Reading::Claimed {
-            epochs,
-            tenures: history.tenures,
-            valid,
+        let worker = &mut world.workers[w];
+        worker.reading = match worker.lives() {
+            true => Reading::Claimed {
+                epochs,
+                tenures: history.tenures,
+                valid,
+            },
+            false => Reading::Idle,
         };
     }
 
