@@ -14,6 +14,7 @@ impl Scenario {
     /// The same, one record at a time.
     pub const READING_IN_PAGES: Self = Self {
         page: 1,
+        rollbacks: false,
         ..Self::READING
     };
     /// Two partitions: ids are drawn for all of them together.
@@ -101,11 +102,6 @@ impl Scenario {
     pub const SESSION_ALL: Self = Self {
         grace: true,
         unlocked: true,
-        faults: Faults {
-            expiries: 1,
-            sessions: 1,
-            ..Faults::NONE
-        },
         ..Self::SESSION_SNAPSHOT_FREED
     };
     /// Everything that takes a partition away, and a fence that is not locked.
@@ -134,9 +130,10 @@ impl Scenario {
         renews: true,
         ..Self::HAND_OVER
     };
-    /// The same while late committers are under way.
+    /// The same while somebody publishes.
     pub const HAND_OVER_LATE: Self = Self {
         transactions: &[&[0], &[2]],
+        committed: 1,
         instant: true,
         leaves: 0,
         ..Self::HAND_OVER
@@ -151,7 +148,7 @@ impl Scenario {
         },
         ..Self::HAND_OVER
     };
-    /// One leaves while everything goes wrong.
+    /// One leaves while a session is lost.
     pub const LEAVING: Self = Self {
         workers: 2,
         running: 1,
@@ -159,7 +156,6 @@ impl Scenario {
         committed: 1,
         leaves: 1,
         faults: Faults {
-            expiries: 1,
             sessions: 1,
             ..Faults::NONE
         },

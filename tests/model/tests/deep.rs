@@ -43,6 +43,7 @@ fn holds(scenario: Scenario) {
 fn a_partition_comes_back_while_others_commit() {
     holds(Scenario {
         leaves: 1,
+        committed: 0,
         ..Scenario::HAND_OVER_LATE
     });
 }
@@ -108,7 +109,14 @@ fn as_built_crashes() {
 #[test]
 #[ignore = "large"]
 fn as_built_leaving() {
-    holds(as_built(Scenario::LEAVING));
+    holds(as_built(Scenario {
+        faults: Faults {
+            expiries: 1,
+            sessions: 1,
+            ..Faults::NONE
+        },
+        ..Scenario::LEAVING
+    }));
 }
 
 #[test]
@@ -139,4 +147,19 @@ fn as_built_hand_over_while_leases_run_out() {
 #[ignore = "large"]
 fn as_built_who_is_cut_off() {
     holds(as_built(Scenario::CUT_OFF));
+}
+
+#[test]
+#[ignore = "large"]
+fn as_built_lost_sessions_and_leases() {
+    holds(as_built(Scenario::SESSION));
+}
+
+#[test]
+#[ignore = "large"]
+fn late_committers_in_pages_with_rollbacks() {
+    holds(Scenario {
+        rollbacks: true,
+        ..Scenario::READING_IN_PAGES
+    });
 }
