@@ -29,10 +29,7 @@ pub(crate) async fn join<Db: Database>(pool: &Pool<Db>, scene: Scene) -> Instanc
     let pool = another_pool(pool).await;
     let outbox = scene.outbox(&pool).build().await.expect("an outbox");
     let dispatcher = outbox.start().await.expect("a dispatcher");
-    Instance {
-        scene,
-        dispatcher,
-    }
+    Instance { scene, dispatcher }
 }
 
 /// How many partitions each owner has, the most first.

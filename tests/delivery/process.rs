@@ -52,7 +52,9 @@ impl Process {
 
     async fn signal(&self, signal: &str) {
         let pid = self.child.id().expect("a process").to_string();
-        let kill = tokio::process::Command::new("kill").args([signal, &pid]).status();
+        let kill = tokio::process::Command::new("kill")
+            .args([signal, &pid])
+            .status();
         assert!(kill.await.expect("`kill`").success());
     }
 
@@ -84,7 +86,10 @@ fn publish_on<Db: Database>(outbox: Outbox<Db>, pool: Pool<Db>) -> tokio::task::
         for n in 0.. {
             let mut tx = pool.begin().await.expect("a transaction");
             let events: Vec<Effect> = (0..100)
-                .map(|key| Effect { key: key.to_string(), n })
+                .map(|key| Effect {
+                    key: key.to_string(),
+                    n,
+                })
                 .collect();
             outbox.publish_all(&mut tx, &events).await.expect("events");
             tx.commit().await.expect("a commit");
@@ -101,8 +106,12 @@ fn percentile(of: &[Duration], percent: usize) -> Duration {
 }
 
 macro_rules! impl_database {
-    (postgres) => { sqlx::Postgres };
-    (mysql) => { sqlx::MySql };
+    (postgres) => {
+        sqlx::Postgres
+    };
+    (mysql) => {
+        sqlx::MySql
+    };
 }
 
 macro_rules! on_servers {

@@ -31,6 +31,8 @@ pub(super) struct Rhythm {
     poll: Duration,
     listens: bool,
     asleep: bool,
+    /// How many looks in a row, since it fell asleep, found nobody writing.
+    quiet: u8,
     /// When something changed last, as far as is known.
     changed: Instant,
     /// How often it was told something since then.
@@ -44,6 +46,7 @@ impl Rhythm {
             poll: poll.min(ALONE),
             listens,
             asleep: false,
+            quiet: 0,
             changed: now,
             told: (now, 0),
         }
@@ -53,11 +56,15 @@ impl Rhythm {
         self.changed = now;
     }
 
-    /// Whether to ask to be told. What was published before that is not told: look once more.
+    /// Whether to ask to be told. Who was writing before that does not tell, so it looks twice
+    /// more: first nobody must be writing any more, and then what they wrote can be seen.
     pub(super) fn falls_asleep(&mut self, tick: &Tick, now: Instant) -> bool {
         let idle = now.duration_since(self.changed) >= SLEEPY;
         let falls = self.listens && !self.asleep && idle && !tick.writing;
-        self.asleep |= falls;
+        if falls {
+            self.asleep = true;
+            self.quiet = 0;
+        }
         falls
     }
 
@@ -77,12 +84,16 @@ impl Rhythm {
     }
 
     /// How long to wait for the next look after this one.
-    pub(super) fn gap(&self, tick: &Tick, suspicious: bool, now: Instant) -> Duration {
-        // Who was writing when it fell asleep does not tell: it is waited for awake.
-        let gap = match self.asleep && !tick.writing {
-            true if tick.instances > 1 => WITH_PEERS.min(self.poll),
-            true => self.poll,
-            false => {
+    pub(super) fn gap(&mut self, tick: &Tick, suspicious: bool, now: Instant) -> Duration {
+        self.quiet = match self.asleep && !tick.writing {
+            true => self.quiet.saturating_add(1),
+            false => 0,
+        };
+        let gap = match self.quiet {
+            2.. if tick.instances > 1 => WITH_PEERS.min(self.poll),
+            2.. => self.poll,
+            1 => Duration::ZERO,
+            0 => {
                 let idle = now.duration_since(self.changed);
                 (idle / PART).max(SHORTEST).min(self.longest)
             }
@@ -108,8 +119,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn it_looks_less_and_less_often() {
         let start = Instant::now();
-        let rhythm = Rhythm::new(LONGEST, POLL, false, start);
-        let gap = |after| rhythm.gap(&Tick::default(), false, start + after);
+        let mut rhythm = Rhythm::new(LONGEST, POLL, false, start);
+        let mut gap = |after| rhythm.gap(&Tick::default(), false, start + after);
         assert_eq!(gap(ms(0)), ms(10));
         assert_eq!(gap(ms(320)), ms(20));
         assert_eq!(gap(ms(60_000)), LONGEST);
@@ -132,9 +143,14 @@ mod tests {
         assert!(!rhythm.falls_asleep(&writing, start + ms(400)));
         assert!(rhythm.falls_asleep(&quiet, start + ms(500)));
         assert!(!rhythm.falls_asleep(&quiet, start + ms(500)), "once");
-        assert_eq!(rhythm.gap(&quiet, false, start + ms(500)), ALONE);
         // It began to write before it could know that somebody sleeps.
-        assert!(rhythm.gap(&writing, false, start + ms(500)) < ms(100));
+        let gap = |rhythm: &mut Rhythm, tick| rhythm.gap(tick, false, start + ms(500));
+        assert_eq!(gap(&mut rhythm, &writing), ms(500) / PART);
+        // It has ended, perhaps after this look saw what there is.
+        assert_eq!(gap(&mut rhythm, &quiet), Duration::ZERO);
+        assert_eq!(gap(&mut rhythm, &quiet), ALONE);
+        assert_eq!(gap(&mut rhythm, &writing), ms(500) / PART);
+        assert_eq!(gap(&mut rhythm, &quiet), Duration::ZERO);
         let peers = Tick {
             instances: 2,
             ..Tick::default()
@@ -151,7 +167,8 @@ mod tests {
             assert!(rhythm.falls_asleep(&Tick::default(), start + POLL));
             let mut told = (0..100).map(|n| start + POLL + ms(n * gap));
             assert_eq!(told.position(|now| rhythm.wakes_up(now)), woken);
-            let awake = rhythm.gap(&Tick::default(), false, start + POLL) < ALONE;
+            let mut gap = || rhythm.gap(&Tick::default(), false, start + POLL);
+            let awake = (gap(), gap()).1 < ALONE;
             assert_eq!(awake, woken.is_some());
         }
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::{sync::watch, time::Instant};
 
 /// For so long after its last sign a session counts as alive here, if there are others.
-pub(super) const TRUST: Duration = Duration::from_millis(900);
+pub(super) const TRUST: Duration = Duration::from_millis(700);
 /// If there are none. One that comes waits for longer before it buries anybody.
 pub(super) const TRUST_ALONE: Duration = Duration::from_millis(2000);
 

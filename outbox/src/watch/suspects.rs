@@ -9,7 +9,7 @@ use super::session::{TRUST, TRUST_ALONE};
 
 /// A process whose session is gone for this long has noticed, or is dead. Longer than [`TRUST`]:
 /// whoever lives has stopped to start anything before it is buried.
-const GONE_FOR: Duration = Duration::from_millis(1100);
+const GONE_FOR: Duration = Duration::from_millis(850);
 const _: () = assert!(GONE_FOR.as_millis() > TRUST.as_millis() + 100);
 
 /// Nobody is buried before this process has been seen by all: an instance that believes to be
@@ -63,9 +63,9 @@ mod tests {
         let mut suspects = Suspects::new(start);
         assert!(suspects.look(&[a, b], ms(0)).is_empty());
         assert!(suspects.look(&[b], ms(500)).is_empty());
-        assert!(suspects.look(&[a, b], ms(1000)).is_empty());
-        assert_eq!(suspects.look(&[a, b], ms(1100)), [b]);
-        assert_eq!(suspects.look(&[a], ms(2100)), [a]);
+        assert!(suspects.look(&[a, b], ms(800)).is_empty());
+        assert_eq!(suspects.look(&[a, b], ms(850)), [b]);
+        assert_eq!(suspects.look(&[a], ms(1650)), [a]);
         assert!(suspects.look(&[], ms(2200)).is_empty() && !suspects.are_there());
     }
 
@@ -77,7 +77,7 @@ mod tests {
         assert!(suspects.look(&gone, start).is_empty());
         assert!(
             suspects
-                .look(&gone, start + Duration::from_secs(5))
+                .look(&gone, start + Duration::from_secs(2))
                 .is_empty()
         );
         assert_eq!(suspects.look(&gone, start + SEEN_BY_ALL), gone);

@@ -181,6 +181,7 @@ where status = 'unhandled' and event = ? and part in ({}) order by id limit ?",
     /// How soon MySQL writes to its disk is a setting of the whole server. But settling needs no
     /// repeatable reads, and without them no gaps between rows are locked, in which others insert.
     async fn tune(connection: &mut MySqlConnection, settles: bool) -> Result<(), sqlx::Error> {
+        limit_idle_transactions(connection).await?;
         if settles {
             sqlx::query("set session transaction isolation level read committed")
                 .execute(connection)
@@ -188,6 +189,18 @@ where status = 'unhandled' and event = ? and part in ({}) order by id limit ?",
         }
         Ok(())
     }
+}
+
+/// A process that is frozen in the middle of a transaction would keep others from what is locked
+/// in it. MariaDB ends such a session after this many seconds; MySQL itself cannot, and reads a
+/// comment here.
+pub(super) async fn limit_idle_transactions(
+    connection: &mut MySqlConnection,
+) -> Result<(), sqlx::Error> {
+    sqlx::query("set @outbox = 0 /*M!100300 , session idle_transaction_timeout = 5 */")
+        .execute(connection)
+        .await?;
+    Ok(())
 }
 
 /// The condition on records `r` of a batch: still ours and as they were read.

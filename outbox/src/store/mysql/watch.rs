@@ -5,6 +5,7 @@ use std::{future::pending, time::Duration};
 use sqlx::{Connection as _, MySql, MySqlPool, pool::PoolConnection};
 use uuid::Uuid;
 
+use super::settle::limit_idle_transactions;
 use crate::store::{Heard, Names, SessionKey, Tick, WatchSql, trusted};
 
 impl WatchSql for MySql {
@@ -18,6 +19,7 @@ impl WatchSql for MySql {
         let mut line = pool.acquire().await?;
         // Its locks must end with it.
         line.close_on_drop();
+        limit_idle_transactions(&mut line).await?;
         Ok(line)
     }
 

@@ -154,6 +154,10 @@ where d.handler = $4 and d.part = {ours} and not exists (
             .execute(&mut *connection)
             .await?;
         if settles {
+            // A process that is frozen in the middle of a batch would keep others from its rows.
+            sqlx::query("set idle_in_transaction_session_timeout = '5s'")
+                .execute(&mut *connection)
+                .await?;
             sqlx::query("set synchronous_commit = off")
                 .execute(connection)
                 .await?;

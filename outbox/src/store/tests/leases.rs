@@ -157,3 +157,41 @@ async fn what_is_settled_in_mysql_is_not_taken_meanwhile() {
     assert_eq!(renewed.leases, first.leases[3..4]);
     assert!(db.own().await.leases.is_empty());
 }
+
+/// A process that is frozen in the middle of a write must not keep its partitions for ever.
+#[cfg(feature = "mysql")]
+#[tokio::test]
+async fn who_freezes_in_a_transaction_of_mariadb_loses_its_locks() {
+    use crate::store::SettleSql as _;
+
+    let db = super::database::mysql().await;
+    db.own_as(Uuid::now_v7(), 0).await;
+    let mut frozen = db.pool.acquire().await.unwrap();
+    frozen.close_on_drop();
+    sqlx::MySql::tune(&mut frozen, true).await.unwrap();
+    for sql in ["begin", "select part from outbox_lease lock in share mode"] {
+        sqlx::query(sql).execute(&mut *frozen).await.unwrap();
+    }
+    let second = Uuid::now_v7();
+    assert!(db.own_as(second, 60).await.leases.is_empty());
+    tokio::time::sleep(std::time::Duration::from_secs(7)).await;
+    assert_eq!(db.own_as(second, 60).await.leases.len(), 64);
+}
+
+#[cfg(feature = "postgres")]
+#[tokio::test]
+async fn who_freezes_in_a_batch_of_postgres_loses_its_locks() {
+    use crate::store::SettleSql as _;
+
+    let db = super::database::postgres().await;
+    let mut frozen = db.pool.acquire().await.unwrap();
+    frozen.close_on_drop();
+    sqlx::Postgres::tune(&mut frozen, true).await.unwrap();
+    db.publish(&[("key", 1)]).await;
+    for sql in ["begin", "update outbox_record set status = 'split'"] {
+        sqlx::query(sql).execute(&mut *frozen).await.unwrap();
+    }
+    let deleted = db.run("delete from outbox_record");
+    let waited = tokio::time::timeout(std::time::Duration::from_secs(30), deleted);
+    waited.await.expect("not to wait for ever");
+}
