@@ -169,7 +169,7 @@ impl<Db: Database> Outbox<Db> {
     }
 
     /// Tells the dispatcher of this process that something was committed. It finds out by itself
-    /// within milliseconds of a [`publish`](Self::publish) of this process, and within
+    /// within milliseconds of a [`publish`](Self::publish) of this or another process, and within
     /// `poll-interval` of anything else; this is for those who know better.
     pub fn wake(&self) {
         self.inner.wake.now();

@@ -15,7 +15,7 @@ use super::duration;
 #[non_exhaustive]
 pub struct LockingConfig {
     /// `extension-seconds`: how long a lease lasts unless it is renewed. A frozen process is
-    /// replaced after this long. Not together with `stuck-threshold`; without either, 30 s.
+    /// replaced after this long; a killed one at once, where the database tells. Not together with `stuck-threshold`; without either, 30 s.
     #[serde(
         rename = "extension-seconds",
         with = "duration::optional_seconds",

@@ -124,8 +124,8 @@ const PLACES: u32 = 256;
 
 /// A running dispatcher; see [`Outbox::start`].
 ///
-/// Dropped without [`shutdown`](Self::shutdown) it stops at once: what ran is delivered again,
-/// and other processes wait until its leases have run out.
+/// Dropped without [`shutdown`](Self::shutdown) it stops at once: what ran is delivered again, by
+/// others as soon as they find out, as if the process had died.
 #[must_use = "dropping it stops the dispatcher; keep it and call `shutdown`"]
 pub struct Dispatcher {
     stop: Option<oneshot::Sender<Duration>>,

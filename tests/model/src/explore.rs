@@ -2,7 +2,7 @@
 //! the fewest steps.
 //!
 //! Written here because `stateright` without its default features still brings a web server, a
-//! concurrent map, serde and two random number generators: 40 crates for the 150 lines below. What
+//! concurrent map, serde and two random number generators: 47 packages for the 150 lines below. What
 //! is left out of it is what is not needed: several threads, a browser, symmetry.
 
 use std::{
