@@ -92,6 +92,7 @@ pub(crate) async fn run<Db: Tested>(arguments: &Arguments) -> anyhow::Result<boo
             fleet.fallen
         );
     }
+    eprintln!("measured  {} takeovers", verdict.takeovers.len());
     println!("{verdict}");
     Ok(verdict.is_clean() && verdict.committed > 0 && missing.is_empty() && fleet.fallen == 0)
 }
