@@ -83,6 +83,21 @@ impl Engine {
     /// What to ask the database for to keep what is owned, to give up what is drained and to get
     /// a fair share. From now on nothing of what is drained is in memory.
     pub(crate) fn claim(&mut self, micros: i64, left: BTreeSet<Lease>) -> Claim {
+        Claim {
+            owner: self.leases.owner,
+            partitions: self.partitions,
+            micros,
+            joins: self.leases.is_new(),
+            drained: self.give_up_drained(),
+            held: self.leases.held(),
+            left,
+            renames: self.renames.clone(),
+            router: Arc::clone(&self.router),
+        }
+    }
+
+    /// Forgets what is drained: its leases are to be released.
+    pub(crate) fn give_up_drained(&mut self) -> Vec<Lease> {
         let drained = self.lanes.drained();
         if !drained.is_empty() {
             self.lanes.lose(&drained, &[]);
@@ -90,17 +105,7 @@ impl Engine {
         drained.iter().for_each(|part| {
             self.may_block.remove(part);
         });
-        Claim {
-            owner: self.leases.owner,
-            partitions: self.partitions,
-            micros,
-            joins: self.leases.is_new(),
-            drained: self.leases.give_up(&drained),
-            held: self.leases.held(),
-            left,
-            renames: self.renames.clone(),
-            router: Arc::clone(&self.router),
-        }
+        self.leases.give_up(&drained)
     }
 
     /// The answer to a claim. What was lost has to be stopped by the caller.
@@ -118,7 +123,7 @@ impl Engine {
     }
 
     /// Closes partitions, or opens closed ones again, until so many stay open. No fetch may be
-    /// under way. Whether some are open again, and have to be read.
+    /// under way that is to arrive. Whether some are open again, and have to be read.
     pub(crate) fn keep_open(&mut self, share: usize) -> bool {
         let open = self.marks.parts();
         if open.len() > share {

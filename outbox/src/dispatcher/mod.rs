@@ -2,10 +2,11 @@
 //!
 //! [`engine`] decides what is to be done, [`agenda`] when; [`run`] is the loop that does it, with
 //! [`read`], [`work`], [`write`], [`prune`] and [`stop`]. [`transactional`] runs handlers that
-//! complete their record in their own transaction.
+//! complete their record in their own transaction; [`permit`] is the right to begin.
 
 mod agenda;
 pub(crate) mod engine;
+mod permit;
 mod prune;
 mod read;
 mod run;

@@ -23,14 +23,14 @@ use super::{
     engine::Engine,
     prune::PRUNE_EVERY,
     read::{PATIENCE, Read, long_ago},
-    work::Started,
+    work::{Answered, Started},
     write::Written,
 };
 use crate::{
-    Database, Decision, Outbox,
+    Database, Outbox,
     clock::YEAR,
     fetch::Fetcher,
-    lane::{HandlerIx, Work},
+    lane::HandlerIx,
     lease::HandOver,
     outage::Outage,
     settle::Settler,
@@ -51,8 +51,8 @@ pub(super) struct Run<Db: Database> {
     pub(super) writing: Option<JoinHandle<Written<Db>>>,
     /// Invocations that run. An answer of one that is not here any more is ignored.
     pub(super) running: HashMap<(i64, HandlerIx), Started>,
-    pub(super) finished: UnboundedSender<(Work, Decision)>,
-    pub(super) answers: UnboundedReceiver<(Work, Decision)>,
+    pub(super) finished: UnboundedSender<Answered>,
+    pub(super) answers: UnboundedReceiver<Answered>,
     pub(super) outage: Outage,
     pub(super) paused_at: Instant,
     /// When leases were last renewed while stopping.

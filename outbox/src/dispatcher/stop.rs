@@ -8,18 +8,29 @@ use super::{
     read::{Answer, Read},
     run::{Run, joined},
 };
-use crate::Database;
+use crate::{
+    Database,
+    store::{Fence, Lease},
+};
 
 /// Leases that could not be renewed while stopping: not again before this.
 const RENEW_AGAIN: Duration = Duration::from_millis(100);
 
 impl<Db: Database> Run<Db> {
-    /// Lets what runs finish until then, writes what became of it, and gives the leases up.
+    /// Lets what runs finish until then, writes what became of it, and gives the leases up, each
+    /// as soon as nothing of it runs: what else is in a partition does not wait for a slow handler.
     pub(super) async fn stop(mut self, until: Instant) {
         self.stop_pruning();
+        self.engine.keep_open(0);
         let mut answers = Vec::new();
         while !self.running.is_empty() {
             self.start_writing();
+            if self.fetcher.is_some() && !self.engine.lanes.drained().is_empty() {
+                let leases = self.engine.give_up_drained();
+                if timeout_at(until, self.leave_with(leases)).await.is_err() {
+                    break;
+                }
+            }
             // Nobody else may run what still runs here, however long that takes.
             let renew_at = self
                 .engine
@@ -87,6 +98,17 @@ impl<Db: Database> Run<Db> {
         }
     }
 
+    /// Gives these up; the others share them.
+    async fn leave_with(&mut self, leases: Vec<Lease>) {
+        let owner = self.engine.leases.owner;
+        let Some(fetcher) = &mut self.fetcher else {
+            return;
+        };
+        if let Err(error) = fetcher.leave(&Fence { owner, leases }).await {
+            self.outage.failed("handing its partitions over", &error);
+        }
+    }
+
     pub(super) async fn renew(&mut self) {
         let (owner, micros) = (self.engine.leases.owner, self.lease_micros());
         self.renewed_at = Instant::now();
@@ -109,10 +131,10 @@ impl<Db: Database> Run<Db> {
                 Err(_) => reading.abort(),
             }
         }
-        let owner = self.engine.leases.owner;
+        let fence = self.engine.leases.fence();
         let fetcher = self.fetcher.take();
         let mut fetcher = fetcher.unwrap_or_else(|| self.outbox.inner.fetcher());
-        match tokio::time::timeout(limit, fetcher.leave(owner)).await {
+        match tokio::time::timeout(limit, fetcher.leave(&fence)).await {
             Ok(Ok(())) => tracing::info!("stopped, and gave its partitions up"),
             Ok(Err(error)) => tracing::warn!(%error, "stopped; its leases run out by themselves"),
             Err(_) => tracing::warn!("stopped; its leases run out by themselves"),

@@ -3,6 +3,7 @@
 
 use tokio::sync::Mutex;
 
+use super::permit::Permit;
 use crate::{
     BoxError, Database, Decision, HandlerEntry, HandlerError, Outcome,
     dispatch::fell_back,
@@ -18,6 +19,8 @@ pub(crate) struct AttemptOf<'a, Db: Database> {
     pub(crate) handler: &'a HandlerEntry,
     pub(crate) fence: &'a Fence,
     pub(crate) work: &'a Work,
+    /// None: whoever calls knows that it may.
+    pub(crate) permit: Option<&'a Permit>,
 }
 
 /// Nobody waits for the completion of a record that is not ours any more, or was discarded.
@@ -37,36 +40,46 @@ struct GaveUp {
 impl<Db: Database> AttemptOf<'_, Db> {
     /// Like [`HandlerEntry::dispatch`]. With a transaction, what it decides is written once more
     /// by the lanes, which changes nothing then. Dropped in between, the transaction is rolled
-    /// back.
-    pub(crate) async fn dispatch(&self) -> Decision {
+    /// back. None if it was not begun, because it might not be ours any more.
+    pub(crate) async fn dispatch(&self) -> Option<Decision> {
+        if !self.is_permitted() {
+            return None;
+        }
         let Work {
             record, attempt, ..
         } = self.work;
         let (handler, inner) = (self.handler, self.inner);
         let (needs, states) = (handler.transactions, inner.registry.states());
         if !needs.any() {
-            return handler
-                .dispatch(record, *attempt, states, &*inner.clock)
-                .await;
+            let decision = handler.dispatch(record, *attempt, states, &*inner.clock);
+            return Some(decision.await);
         }
         let mut context = handler.context(record, *attempt, states);
         let outcome = match self.begin(&mut context, needs.handler).await {
+            // It may have waited for its connection.
+            Ok(()) if !self.is_permitted() => return None,
             Ok(()) => handler.invoke(&mut context).await,
             Err(error) => Outcome::Failed(error),
         };
         let outcome = self.end(&mut context, outcome).await;
-        match handler.decide(outcome, record, *attempt, &*inner.clock) {
-            Decision::Failed { error, because } if handler.falls_back(because) => {
-                let mut context = context.with_failure(error);
-                let outcome = match self.begin(&mut context, needs.fallback).await {
-                    Ok(()) => handler.invoke_fallback(&mut context).await,
-                    Err(error) => Outcome::Failed(error),
-                };
-                let outcome = self.end(&mut context, outcome).await;
-                fell_back(context, outcome, because)
-            }
-            decision => decision,
-        }
+        Some(
+            match handler.decide(outcome, record, *attempt, &*inner.clock) {
+                Decision::Failed { error, because } if handler.falls_back(because) => {
+                    let mut context = context.with_failure(error);
+                    let outcome = match self.begin(&mut context, needs.fallback).await {
+                        Ok(()) => handler.invoke_fallback(&mut context).await,
+                        Err(error) => Outcome::Failed(error),
+                    };
+                    let outcome = self.end(&mut context, outcome).await;
+                    fell_back(context, outcome, because)
+                }
+                decision => decision,
+            },
+        )
+    }
+
+    fn is_permitted(&self) -> bool {
+        self.permit.is_none_or(Permit::holds)
     }
 
     async fn begin(&self, context: &mut Context, needed: bool) -> Result<(), HandlerError> {

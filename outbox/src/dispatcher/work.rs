@@ -5,11 +5,14 @@ use std::{panic::AssertUnwindSafe, sync::Arc};
 use futures_util::FutureExt as _;
 use tokio::{task::AbortHandle, time::Instant};
 
-use super::{run::Run, transactional::AttemptOf};
+use super::{permit::Permit, run::Run, transactional::AttemptOf};
 use crate::{
     Database, Decision, FailedBecause, Panicked,
     lane::{HandlerIx, Work},
 };
+
+/// What came of an invocation: none if it was not begun.
+pub(super) type Answered = (Work, Option<Decision>);
 
 pub(super) struct Started {
     pub(super) part: u16,
@@ -28,11 +31,16 @@ impl<Db: Database> Run<Db> {
             return;
         }
         let fence = Arc::new(self.engine.leases.fence());
+        let permit = Arc::new(Permit {
+            until: self.engine.leases.valid_until(),
+            session: self.session.clone(),
+            confirmed: self.confirmed,
+        });
         for work in works {
             let inner = Arc::clone(&self.outbox.inner);
             let finished = self.finished.clone();
             let (id, part) = ((work.record.id, work.handler), work.part);
-            let fence = Arc::clone(&fence);
+            let (fence, permit) = (Arc::clone(&fence), Arc::clone(&permit));
             let task = tokio::spawn(async move {
                 let Some(handler) = inner.registry.entries().get(usize::from(work.handler)) else {
                     return;
@@ -42,12 +50,15 @@ impl<Db: Database> Run<Db> {
                     handler,
                     fence: &fence,
                     work: &work,
+                    permit: Some(&permit),
                 };
                 // What the handler does is caught inside; this is for what stands around it.
                 let decision = AssertUnwindSafe(attempt.dispatch()).catch_unwind().await;
-                let decision = decision.unwrap_or_else(|panic| Decision::Failed {
-                    error: Panicked::with(&*panic),
-                    because: FailedBecause::PolicyPanicked,
+                let decision = decision.unwrap_or_else(|panic| {
+                    Some(Decision::Failed {
+                        error: Panicked::with(&*panic),
+                        because: FailedBecause::PolicyPanicked,
+                    })
                 });
                 // The loop has ended if nobody takes it; the record is delivered again.
                 let _ = finished.send((work, decision));
@@ -57,7 +68,7 @@ impl<Db: Database> Run<Db> {
         }
     }
 
-    pub(super) fn handlers_finished(&mut self, answers: &mut Vec<(Work, Decision)>) {
+    pub(super) fn handlers_finished(&mut self, answers: &mut Vec<Answered>) {
         for (work, decision) in answers.drain(..) {
             if self
                 .running
@@ -66,6 +77,10 @@ impl<Db: Database> Run<Db> {
             {
                 continue;
             }
+            let Some(decision) = decision else {
+                self.engine.lanes.not_begun(work);
+                continue;
+            };
             if let Decision::Failed { because, .. } = &decision {
                 let handler = self.outbox.inner.registry.entries();
                 let handler = handler.get(usize::from(work.handler));

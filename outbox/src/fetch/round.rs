@@ -14,7 +14,7 @@ use crate::{
     Database,
     lease::{Claim, Claimed},
     route::Router,
-    store::{Fetched, FetchedDelivery, Known, LaneName, Link, Names},
+    store::{Fence, Fetched, FetchedDelivery, Known, LaneName, Link, Names},
 };
 
 /// What is to be read.
@@ -158,19 +158,20 @@ impl<Db: Database> Fetcher<Db> {
         claimed
     }
 
-    /// Says that this process lives and renews what it owns, without taking more.
+    /// Renews what this process still owns, which is leaving.
     pub(crate) async fn renew(&mut self, owner: Uuid, micros: i64) -> Result<(), sqlx::Error> {
         let connection = self.link.connection().await?;
-        let renewed = Db::heartbeat(connection, &self.names, owner, micros).await;
+        let renewed = Db::renew(connection, &self.names, owner, micros).await;
         self.link.done(&renewed);
         renewed
     }
 
-    /// Gives everything up and tells the others.
-    pub(crate) async fn leave(&mut self, owner: Uuid) -> Result<(), sqlx::Error> {
+    /// Leaves: has no share any more, gives these leases up and tells the others.
+    pub(crate) async fn leave(&mut self, fence: &Fence) -> Result<(), sqlx::Error> {
         let connection = self.link.connection().await?;
         let left = async {
-            Db::bury(connection, &self.names, owner, false).await?;
+            Db::retire(connection, &self.names, fence.owner).await?;
+            Db::release(connection, &self.names, fence, None).await?;
             Db::ring(connection, &self.names).await
         };
         let left = left.await;

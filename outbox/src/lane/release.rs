@@ -2,7 +2,7 @@
 
 use std::mem;
 
-use super::{HandlerIx, Lane, Lanes, Running, Stand, Unwritten, Work};
+use super::{HandlerIx, Item, Lane, Lanes, Running, Stand, Unwritten, Work};
 use crate::store::LaneName;
 
 /// How much of a long queue stays in memory when there is no room: as much as is read of a parked
@@ -108,6 +108,43 @@ impl Lanes {
         } else {
             places.alone.push_back(work);
         }
+    }
+
+    /// An invocation was not begun, because it might not be ours any more: it is the next again.
+    pub(crate) fn not_begun(&mut self, work: Work) {
+        self.leave_place(work.handler);
+        let (key, handler) = (work.record.key.clone(), work.handler);
+        let closed = self.closed.contains(&work.part);
+        let places = self.handlers.get(usize::from(handler));
+        let paused = places.is_some_and(|places| places.paused);
+        if work.alone {
+            if closed || paused {
+                // Still due in the database.
+                let delivery = (work.record.id, handler);
+                self.unwritten.deliveries.push(delivery);
+            } else {
+                self.start_alone(work);
+            }
+        } else if let Some(lane) = self.keys.get_mut(&*key).and_then(|key| key.lane(handler))
+            && let Some(running) = lane.running
+            && running.record_id == work.record.id
+        {
+            lane.running = None;
+            lane.queue.push_front(Item {
+                record: work.record,
+                attempt: work.attempt,
+                stored: running.stored,
+                read: work.read,
+            });
+            if closed {
+                self.close(&[work.part]);
+            } else if paused {
+                self.block(&key, handler);
+            } else {
+                self.advance(&key, handler);
+            }
+        }
+        self.fill_places(handler);
     }
 
     pub(super) fn leave_place(&mut self, handler: HandlerIx) {

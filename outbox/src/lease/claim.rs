@@ -77,7 +77,7 @@ impl Claim {
         }
         let plan = Plan::new(&survey, self.owner, &self.left);
         for instance in &plan.expired {
-            Db::bury(connection, names, *instance, true).await?;
+            Db::bury(connection, names, *instance).await?;
         }
         if !plan.take.is_empty() {
             Db::take(connection, names, self.owner, &plan.take, self.micros).await?;

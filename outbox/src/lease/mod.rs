@@ -96,6 +96,11 @@ impl Leases {
         self.held.len()
     }
 
+    /// Until then nobody else can have taken them.
+    pub(crate) fn valid_until(&self) -> Instant {
+        self.valid_until
+    }
+
     pub(crate) fn renew_at(&self) -> Instant {
         self.valid_until
             .checked_sub(self.renew_below)

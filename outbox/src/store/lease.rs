@@ -92,6 +92,23 @@ pub trait LeaseSql: sqlx::Database {
         micros: i64,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 
+    /// Renews the leases of an instance that is leaving, and so has no share any more.
+    #[doc(hidden)]
+    fn renew(
+        connection: &mut Self::Connection,
+        names: &Names,
+        owner: Uuid,
+        micros: i64,
+    ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
+
+    /// It is leaving: the others share what it gives up, and it still owns the rest.
+    #[doc(hidden)]
+    fn retire(
+        connection: &mut Self::Connection,
+        names: &Names,
+        owner: Uuid,
+    ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
+
     /// Who is there, and who owns what.
     #[doc(hidden)]
     fn survey(
@@ -129,12 +146,11 @@ pub trait LeaseSql: sqlx::Database {
         fence: &Fence,
     ) -> impl Future<Output = Result<Vec<u16>, sqlx::Error>> + Send;
 
-    /// Deletes an instance that has said so itself, or whose time is up, and frees what it owned.
+    /// Deletes an instance whose time is up, and frees what it owned.
     #[doc(hidden)]
     fn bury(
         connection: &mut Self::Connection,
         names: &Names,
         instance: Uuid,
-        only_expired: bool,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 }

@@ -171,8 +171,11 @@ impl Run<'_> {
             handler: entry,
             fence: &fence,
             work: &work,
+            permit: None,
         };
-        let decision = attempt.dispatch().await;
+        let Some(decision) = attempt.dispatch().await else {
+            return Ok(None);
+        };
         let step = Step::of(&work, entry.id(), at, &decision);
         if let Decision::RetryAt { at, .. } = &decision
             && *at <= self.hands.clock.now()

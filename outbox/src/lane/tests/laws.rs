@@ -93,6 +93,13 @@ impl Laws {
         }
     }
 
+    /// An invocation that had its place was not begun.
+    pub(super) fn not_begun(&mut self, work: &Work) {
+        let handler = HANDLERS[usize::from(work.handler)];
+        self.started
+            .remove(&(work.record.id, handler, work.attempt.number));
+    }
+
     /// Nothing stands before this record in its lane.
     fn is_first(&self, db: &Db, id: i64, handler: &'static str) {
         let row = &db.records[&id];

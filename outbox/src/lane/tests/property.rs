@@ -35,6 +35,8 @@ enum Step {
     Steal(u16, u8),
     Claim(bool),
     Crash(bool),
+    /// What was started was not begun.
+    NotBegun(usize),
     /// So many partitions are kept; the others are to be handed over.
     Keep(usize),
     /// Those that are drained are, and come back.
@@ -88,6 +90,7 @@ fn steps(rough: bool) -> impl Strategy<Value = Steps> {
         2 => (0usize..8).prop_map(Step::Replay),
         2 => (0u16..3, any::<bool>()).prop_map(|(handler, on)| Step::Pause(handler, on)),
         1 => Just(Step::Spill),
+        2 => (0usize..8).prop_map(Step::NotBegun),
         3 => (0usize..3).prop_map(Step::Keep),
         3 => (0u8..3).prop_map(Step::HandOver),
     ];
@@ -135,6 +138,7 @@ fn step(world: &mut World, step: Step) {
         Step::Steal(part, work) => world.steal(part, work),
         Step::Claim(all) => world.claim(all),
         Step::Crash(commit) => world.crash(commit),
+        Step::NotBegun(at) => world.not_begun(at),
         Step::Keep(share) => world.keep(share),
         Step::HandOver(work) => world.hand_over(work),
     }

@@ -141,7 +141,12 @@ impl World {
     /// nothing may be done twice.
     pub(super) fn hand_over(&mut self, work: u8) {
         self.arrive(true);
+        let fence = self.engine.leases.fence();
         for lease in self.engine.claim(0, BTreeSet::new()).drained {
+            if !self.db.is_ours(&fence, lease.part) {
+                // It was stolen before: what was written last, was not.
+                self.laws.restarted(|part| part == lease.part);
+            }
             self.db.give(lease.part, self.thief);
             for done in (0..work).flat_map(|_| self.db.work_off(lease.part)) {
                 self.laws.completed_elsewhere(done);
@@ -190,6 +195,16 @@ impl World {
         }
         self.laws.ended(&work, end, kept);
         self.engine.lanes.finished(&work, decision(&work, end));
+    }
+
+    /// The process hesitated, and then it was too late to be sure.
+    pub(super) fn not_begun(&mut self, at: usize) {
+        if self.running.is_empty() {
+            return;
+        }
+        let (work, _) = self.running.remove(at % self.running.len());
+        self.laws.not_begun(&work);
+        self.engine.lanes.not_begun(work);
     }
 
     pub(super) fn take_batch(&mut self) {

@@ -54,6 +54,35 @@ on duplicate key update expires_at = values(expires_at)"
         tx.commit().await
     }
 
+    async fn renew(
+        connection: &mut MySqlConnection,
+        names: &Names,
+        owner: Uuid,
+        micros: i64,
+    ) -> Result<(), sqlx::Error> {
+        let lease = names.table("lease", '`');
+        let sql = trusted(format!(
+            "update {lease} set expires_at = utc_timestamp(6) + interval ? microsecond where owner = ?"
+        ));
+        sqlx::query(sql)
+            .bind(micros)
+            .bind(owner)
+            .execute(connection)
+            .await?;
+        Ok(())
+    }
+
+    async fn retire(
+        connection: &mut MySqlConnection,
+        names: &Names,
+        owner: Uuid,
+    ) -> Result<(), sqlx::Error> {
+        let instance = names.table("instance", '`');
+        let sql = trusted(format!("delete from {instance} where id = ?"));
+        sqlx::query(sql).bind(owner).execute(connection).await?;
+        Ok(())
+    }
+
     async fn survey(
         connection: &mut MySqlConnection,
         names: &Names,
@@ -167,18 +196,13 @@ where l.epoch = f.epoch and l.owner = ? order by l.part lock in share mode"
         connection: &mut MySqlConnection,
         names: &Names,
         instance: Uuid,
-        only_expired: bool,
     ) -> Result<(), sqlx::Error> {
         let (instances, lease) = (names.table("instance", '`'), names.table("lease", '`'));
         let mut tx = begin(connection).await?;
         let bury = trusted(format!(
-            "delete from {instances} where id = ? and (not ? or expires_at <= utc_timestamp(6))"
+            "delete from {instances} where id = ? and expires_at <= utc_timestamp(6)"
         ));
-        let buried = sqlx::query(bury)
-            .bind(instance)
-            .bind(only_expired)
-            .execute(&mut *tx)
-            .await?;
+        let buried = sqlx::query(bury).bind(instance).execute(&mut *tx).await?;
         if buried.rows_affected() > 0 {
             let free = trusted(format!(
                 "update {lease} set owner = null, expires_at = null where owner = ?"

@@ -44,6 +44,35 @@ update {lease} set expires_at = clock_timestamp() + $2 * interval '1 microsecond
         Ok(())
     }
 
+    async fn renew(
+        connection: &mut PgConnection,
+        names: &Names,
+        owner: Uuid,
+        micros: i64,
+    ) -> Result<(), sqlx::Error> {
+        let lease = names.table("lease", '"');
+        let sql = trusted(format!(
+            "update {lease} set expires_at = clock_timestamp() + $2 * interval '1 microsecond' where owner = $1"
+        ));
+        sqlx::query(sql)
+            .bind(owner)
+            .bind(micros)
+            .execute(connection)
+            .await?;
+        Ok(())
+    }
+
+    async fn retire(
+        connection: &mut PgConnection,
+        names: &Names,
+        owner: Uuid,
+    ) -> Result<(), sqlx::Error> {
+        let instance = names.table("instance", '"');
+        let sql = trusted(format!("delete from {instance} where id = $1"));
+        sqlx::query(sql).bind(owner).execute(connection).await?;
+        Ok(())
+    }
+
     async fn survey(connection: &mut PgConnection, names: &Names) -> Result<Survey, sqlx::Error> {
         let (instance, lease) = (names.table("instance", '"'), names.table("lease", '"'));
         let instances = trusted(format!(
@@ -151,20 +180,15 @@ where l.owner = $3 order by l.part for share of l"
         connection: &mut PgConnection,
         names: &Names,
         instance: Uuid,
-        only_expired: bool,
     ) -> Result<(), sqlx::Error> {
         let (instances, lease) = (names.table("instance", '"'), names.table("lease", '"'));
         let sql = trusted(format!(
             "with gone as (
-    delete from {instances} where id = $1 and (not $2 or expires_at <= clock_timestamp()) returning id
+    delete from {instances} where id = $1 and expires_at <= clock_timestamp() returning id
 )
 update {lease} set owner = null, expires_at = null where owner in (select id from gone)"
         ));
-        sqlx::query(sql)
-            .bind(instance)
-            .bind(only_expired)
-            .execute(connection)
-            .await?;
+        sqlx::query(sql).bind(instance).execute(connection).await?;
         Ok(())
     }
 }

@@ -21,6 +21,11 @@ fn fence(names: &Names) -> String {
     )
 }
 
+/// Of the transaction that a statement is in: what it writes may be forgotten in a crash of the
+/// database, and what it touched is delivered again. Never of a session, which a proxy may share
+/// with the transactions of others.
+const FORGETFUL: &str = "set_config('synchronous_commit', 'off', true)";
+
 /// A statement whose first three parameters are the fence.
 fn fenced(
     sql: String,
@@ -42,13 +47,19 @@ impl SettleSql for Postgres {
         keep: bool,
     ) -> Result<(), sqlx::Error> {
         if batch.only_done() {
-            done(connection, names, fence, &batch.done, keep).await?;
+            let forgetful = format!("(select {FORGETFUL}) = 'off'");
+            done(connection, names, fence, &batch.done, keep, &forgetful).await?;
             return Ok(());
         }
         // Dropped before its commit, all of it is undone.
         let mut tx = connection.begin().await?;
+        // A process that is frozen in the middle would keep others from its rows.
+        let settings = format!(
+            "select {FORGETFUL}, set_config('idle_in_transaction_session_timeout', '5s', true)"
+        );
+        sqlx::query(trusted(settings)).execute(&mut *tx).await?;
         if !batch.done.is_empty() {
-            done(&mut tx, names, fence, &batch.done, keep).await?;
+            done(&mut tx, names, fence, &batch.done, keep, "true").await?;
         }
         if !batch.unhandled.is_empty() {
             unhandled(&mut tx, names, fence, &batch.unhandled).await?;
@@ -95,13 +106,14 @@ impl SettleSql for Postgres {
             changed: vec![row.clone()],
             ..Batch::default()
         };
-        if !stored && done(connection, names, fence, &[row.record_id], keep).await? > 0 {
+        let ids = &[row.record_id];
+        if !stored && done(connection, names, fence, ids, keep, "true").await? > 0 {
             return Ok(true);
         }
         if change(connection, names, fence, &batch).await? == 0 {
             return Ok(false);
         }
-        finish(connection, names, &[row.record_id], keep).await?;
+        finish(connection, names, ids, keep).await?;
         Ok(true)
     }
 
@@ -148,20 +160,11 @@ where d.handler = $4 and d.part = {ours} and not exists (
         Ok(done.rows_affected())
     }
 
-    async fn tune(connection: &mut PgConnection, settles: bool) -> Result<(), sqlx::Error> {
+    async fn tune(connection: &mut PgConnection, _settles: bool) -> Result<(), sqlx::Error> {
         // A plan that was made when the table was empty would be kept when it is full.
         sqlx::query("set plan_cache_mode = force_custom_plan")
-            .execute(&mut *connection)
+            .execute(connection)
             .await?;
-        if settles {
-            // A process that is frozen in the middle of a batch would keep others from its rows.
-            sqlx::query("set idle_in_transaction_session_timeout = '5s'")
-                .execute(&mut *connection)
-                .await?;
-            sqlx::query("set synchronous_commit = off")
-                .execute(connection)
-                .await?;
-        }
         Ok(())
     }
 }
@@ -172,6 +175,7 @@ async fn done(
     fence: &Fence,
     ids: &[i64],
     keep: bool,
+    condition: &str,
 ) -> Result<u64, sqlx::Error> {
     let (record, ours) = (names.table("record", '"'), self::fence(names));
     let change = if keep {
@@ -180,7 +184,7 @@ async fn done(
         format!("delete from {record}")
     };
     let sql = format!(
-        "{change} where id = any($4) and status in ('pending', 'scheduled') and part = {ours}"
+        "{change} where id = any($4) and status in ('pending', 'scheduled') and part = {ours} and {condition}"
     );
     let done = fenced(sql, fence).bind(ids).execute(connection).await?;
     Ok(done.rows_affected())

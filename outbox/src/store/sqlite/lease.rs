@@ -53,6 +53,35 @@ on conflict (id) do update set expires_at = excluded.expires_at"
         tx.commit().await
     }
 
+    async fn renew(
+        connection: &mut SqliteConnection,
+        names: &Names,
+        owner: Uuid,
+        micros: i64,
+    ) -> Result<(), sqlx::Error> {
+        let lease = names.table("lease", '"');
+        let sql = trusted(format!(
+            "update {lease} set expires_at = {NOW} + ?1 where owner = ?2"
+        ));
+        sqlx::query(sql)
+            .bind(micros)
+            .bind(owner)
+            .execute(connection)
+            .await?;
+        Ok(())
+    }
+
+    async fn retire(
+        connection: &mut SqliteConnection,
+        names: &Names,
+        owner: Uuid,
+    ) -> Result<(), sqlx::Error> {
+        let instance = names.table("instance", '"');
+        let sql = trusted(format!("delete from {instance} where id = ?1"));
+        sqlx::query(sql).bind(owner).execute(connection).await?;
+        Ok(())
+    }
+
     async fn survey(
         connection: &mut SqliteConnection,
         names: &Names,
@@ -148,18 +177,13 @@ where l.owner = ?2"
         connection: &mut SqliteConnection,
         names: &Names,
         instance: Uuid,
-        only_expired: bool,
     ) -> Result<(), sqlx::Error> {
         let (instances, lease) = (names.table("instance", '"'), names.table("lease", '"'));
         let mut tx = connection.begin_with("begin immediate").await?;
         let bury = trusted(format!(
-            "delete from {instances} where id = ?1 and (not ?2 or expires_at <= {NOW})"
+            "delete from {instances} where id = ?1 and expires_at <= {NOW}"
         ));
-        let buried = sqlx::query(bury)
-            .bind(instance)
-            .bind(only_expired)
-            .execute(&mut *tx)
-            .await?;
+        let buried = sqlx::query(bury).bind(instance).execute(&mut *tx).await?;
         if buried.rows_affected() > 0 {
             let free = trusted(format!(
                 "update {lease} set owner = null, expires_at = null where owner = ?1"

@@ -3,7 +3,7 @@
 use uuid::Uuid;
 
 use super::{foreign, older, on_each_database};
-use crate::store::{Instance, Lease, LeaseSql as _};
+use crate::store::{Batch, Instance, Lease, LeaseSql as _};
 
 fn epochs(leases: &[Lease]) -> Vec<i64> {
     leases.iter().map(|lease| lease.epoch).collect()
@@ -112,19 +112,25 @@ on_each_database! {
         Db::take(&mut connection, &db.names, alive, &[7], 60_000_000).await.unwrap();
         Db::heartbeat(&mut connection, &db.names, alive, 60_000_000).await.unwrap();
         // Only the dead.
-        Db::bury(&mut connection, &db.names, alive, true).await.unwrap();
-        Db::bury(&mut connection, &db.names, dead.owner, true).await.unwrap();
+        Db::bury(&mut connection, &db.names, alive).await.unwrap();
+        Db::bury(&mut connection, &db.names, dead.owner).await.unwrap();
         drop(connection);
         let survey = db.survey().await;
         assert_eq!(survey.instances, [Instance { id: alive, expired: false }]);
         assert_eq!(survey.leases.iter().filter(|row| row.owner.is_none()).count(), 63);
         assert_eq!(db.leases_of(alive).await, [Lease { part: 7, epoch: 2 }]);
-        // Its own leave needs no expiry.
+    }
+
+    async fn who_retires_owns_what_it_has_but_has_no_share(db) {
+        let leaves = db.own_as(Uuid::now_v7(), 0).await;
         let mut connection = db.pool.acquire().await.unwrap();
-        Db::bury(&mut connection, &db.names, alive, false).await.unwrap();
+        Db::retire(&mut connection, &db.names, leaves.owner).await.unwrap();
+        Db::renew(&mut connection, &db.names, leaves.owner, 60_000_000).await.unwrap();
         drop(connection);
-        assert_eq!(db.survey().await.leases.iter().filter(|row| row.owner.is_none()).count(), 64);
-        assert!(db.survey().await.instances.is_empty());
+        let survey = db.survey().await;
+        assert!(survey.instances.is_empty());
+        assert!(survey.leases.iter().all(|row| row.owner == Some(leaves.owner) && !row.expired));
+        assert!(db.own().await.leases.is_empty());
     }
 
     async fn a_release_that_comes_too_late_changes_nothing(db) {
@@ -184,14 +190,73 @@ async fn who_freezes_in_a_batch_of_postgres_loses_its_locks() {
     use crate::store::SettleSql as _;
 
     let db = super::database::postgres().await;
+    let fence = db.own().await;
+    let ids = db.publish(&[("key", 1), ("key", 1)]).await;
+    // Somebody holds the second record: the batch waits for it, with the first one written.
+    let mut other = db.pool.begin().await.unwrap();
+    let sql = format!(
+        "select 1 from outbox_record where id = {} for update",
+        ids[1]
+    );
+    sqlx::query(sqlx::AssertSqlSafe(sql))
+        .execute(&mut *other)
+        .await
+        .unwrap();
+    let batch = Batch {
+        done: vec![ids[0]],
+        unhandled: vec![ids[1]],
+        ..Batch::default()
+    };
     let mut frozen = db.pool.acquire().await.unwrap();
-    frozen.close_on_drop();
-    sqlx::Postgres::tune(&mut frozen, true).await.unwrap();
-    db.publish(&[("key", 1)]).await;
-    for sql in ["begin", "update outbox_record set status = 'split'"] {
-        sqlx::query(sql).execute(&mut *frozen).await.unwrap();
-    }
+    let waiting = sqlx::Postgres::settle(&mut frozen, &db.names, &fence, &batch, true);
+    // It is frozen there: not polled again, not dropped.
+    let mut waiting = Box::pin(waiting);
+    let second = std::time::Duration::from_secs(1);
+    assert!(tokio::time::timeout(second, &mut waiting).await.is_err());
+    other.rollback().await.unwrap();
     let deleted = db.run("delete from outbox_record");
-    let waited = tokio::time::timeout(std::time::Duration::from_secs(30), deleted);
-    waited.await.expect("not to wait for ever");
+    tokio::time::timeout(30 * second, deleted)
+        .await
+        .expect("not to wait for ever");
+    assert!(waiting.await.is_err());
+}
+
+/// A proxy may share a session with transactions of others: they must not become forgetful.
+#[cfg(feature = "postgres")]
+#[tokio::test]
+async fn nothing_of_settling_stays_in_the_session() {
+    use crate::store::SettleSql as _;
+
+    let db = super::database::postgres().await;
+    let (fence, mut connection) = (db.own().await, db.pool.acquire().await.unwrap());
+    let ids = db.publish(&[("key", 1), ("key", 1), ("key", 1)]).await;
+    let batches = [
+        Batch {
+            done: vec![ids[0]],
+            ..Batch::default()
+        },
+        Batch {
+            done: vec![ids[1]],
+            unhandled: vec![ids[2]],
+            ..Batch::default()
+        },
+    ];
+    for batch in &batches {
+        sqlx::Postgres::tune(&mut connection, true).await.unwrap();
+        sqlx::Postgres::settle(&mut connection, &db.names, &fence, batch, true)
+            .await
+            .unwrap();
+        for (setting, value) in [
+            ("synchronous_commit", "on"),
+            ("idle_in_transaction_session_timeout", "0"),
+        ] {
+            let sql = sqlx::AssertSqlSafe(format!("select current_setting('{setting}')"));
+            let found: String = sqlx::query_scalar(sql)
+                .fetch_one(&mut *connection)
+                .await
+                .unwrap();
+            assert_eq!(found, value, "{setting}");
+        }
+    }
+    assert_eq!(db.statuses().await, ["completed", "completed", "unhandled"]);
 }
