@@ -11,7 +11,7 @@ use outbox::{Database, Dispatcher};
 use outbox_tests::on_each_database;
 use sqlx::{Pool, pool::PoolOptions};
 
-use crate::scene::{Random, Scene, eventually, publish, step};
+use crate::scene::{Random, Scene, Step, eventually, publish, step};
 
 /// One instance, with a pool of its own as a process has it.
 pub(crate) struct Instance {
@@ -135,6 +135,35 @@ on_each_database! {
         // The best of five: the machine may be busy with something else.
         assert!(gaps[0] < Duration::from_millis(200), "{gaps:?}");
         stays.dispatcher.shutdown().await.expect("a shutdown");
+    }
+
+    async fn a_slow_handler_keeps_only_its_own_partition_from_being_handed_over(db) {
+        // Keys whose events take long to handle are those that begin with `slow`.
+        let slow = |event: &Step| match event.key.starts_with("slow") {
+            true => Duration::from_secs(6),
+            false => Duration::ZERO,
+        };
+        let (stops, stays) = (Scene::new().taking(slow), Scene::new().taking(slow));
+        let (first, writer) = (join(&db.pool, stops.clone()).await, another_pool(&db.pool).await);
+        publish(&db.outbox, &writer, "slow", [1]).await;
+        stops.tried_at_least(1).await;
+        // It gets all partitions but that one, which is drained for two seconds and then kept.
+        let second = join(&db.pool, stays.clone()).await;
+        eventually("the others to be shared", async || shares!(db) == ["32", "32"]).await;
+        let stopping = Instant::now();
+        let stop = tokio::spawn(first.dispatcher.shutdown());
+        eventually("all but one to be handed over", async || shares!(db) == ["63", "1"]).await;
+        for key in 0..64 {
+            publish(&db.outbox, &writer, &key.to_string(), [1]).await;
+        }
+        eventually("nearly all keys to go on", async || stays.seen().len() >= 55).await;
+        assert!(stopping.elapsed() < Duration::from_secs(3), "{:?}", stopping.elapsed());
+        stop.await.expect("a task").expect("a shutdown");
+        assert_eq!(stops.steps("first", "slow"), [1]);
+        stays.seen_at_least(64).await;
+        eventually("all to be handed over", async || shares!(db) == ["64"]).await;
+        second.dispatcher.shutdown().await.expect("a shutdown");
+        assert!(stays.steps("first", "slow").is_empty());
     }
 
     // Two hundred keys are in all partitions: one that nobody owns would make some of them wait.

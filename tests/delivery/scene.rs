@@ -46,6 +46,8 @@ type Script = dyn Fn(&Step, &Metadata) -> Result<(), HandlerError> + Send + Sync
 #[derive(Clone)]
 pub(crate) struct Scene {
     script: Arc<Script>,
+    /// How long an invocation takes.
+    takes: Arc<dyn Fn(&Step) -> Duration + Send + Sync>,
     seen: Arc<Mutex<Vec<Seen>>>,
     tried: Arc<Mutex<Vec<Seen>>>,
 }
@@ -61,8 +63,16 @@ impl Scene {
     ) -> Self {
         Self {
             script: Arc::new(script),
+            takes: Arc::new(|_| Duration::ZERO),
             seen: Arc::default(),
             tried: Arc::default(),
+        }
+    }
+
+    pub(crate) fn taking(self, takes: impl Fn(&Step) -> Duration + Send + Sync + 'static) -> Self {
+        Self {
+            takes: Arc::new(takes),
+            ..self
         }
     }
 
@@ -82,6 +92,23 @@ impl Scene {
         (self.script)(event, meta)?;
         self.seen.lock().expect("a lock").push(seen);
         Ok(())
+    }
+
+    /// The same, taking its time before it succeeds.
+    async fn play_slowly(&self, event: &Step, meta: &Metadata) -> Result<(), HandlerError> {
+        let takes = (self.takes)(event);
+        if takes.is_zero() {
+            return self.play("first", event, meta);
+        }
+        let seen = Seen {
+            handler: "first",
+            key: event.key.clone(),
+            n: event.n,
+            attempt: meta.attempt(),
+        };
+        self.tried.lock().expect("a lock").push(seen);
+        tokio::time::sleep(takes).await;
+        self.play("first", event, meta)
     }
 
     /// All invocations that succeeded, in their order.
@@ -201,7 +228,7 @@ pub(crate) async fn first(
     meta: &Metadata,
     State(scene): State<Scene>,
 ) -> Result<(), HandlerError> {
-    scene.play("first", &event, meta)
+    scene.play_slowly(&event, meta).await
 }
 
 #[outbox_handler(id = "second")]

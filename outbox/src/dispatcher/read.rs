@@ -143,10 +143,23 @@ impl<Db: Database> Run<Db> {
 
     pub(super) fn claimed(&mut self, asked: Asked, claimed: Claimed) {
         let now = Instant::now();
-        let changes = self.engine.claimed(&claimed.leases, asked.at);
-        self.confirmed = asked.session;
+        self.owns(asked, &claimed);
         self.left = claimed.left;
         self.share = claimed.share;
+        let (held, draining) = (self.engine.leases.count(), self.engine.lanes.closed());
+        let keep = self.hand_over.keep(self.share, held, draining, now);
+        if self.engine.keep_open(keep) {
+            self.agenda.sweep(now);
+        }
+        if self.engine.pause(&claimed.paused) {
+            self.agenda.sweep(now);
+        }
+    }
+
+    /// What is owned now. What was lost is stopped.
+    pub(super) fn owns(&mut self, asked: Asked, claimed: &Claimed) {
+        let changes = self.engine.claimed(&claimed.leases, asked.at);
+        self.confirmed = asked.session;
         if !changes.lost.is_empty() {
             tracing::warn!(partitions = ?changes.lost, "lost leases; what ran for them is stopped");
             let stopped = self.stop_running(|part| changes.lost.contains(&part));
@@ -160,21 +173,13 @@ impl<Db: Database> Run<Db> {
                 peers,
                 "owns partitions"
             );
-            self.agenda.sweep(now);
-        }
-        let (held, draining) = (self.engine.leases.count(), self.engine.lanes.closed());
-        let keep = self.hand_over.keep(self.share, held, draining, now);
-        if self.engine.keep_open(keep) {
-            self.agenda.sweep(now);
+            self.agenda.sweep(Instant::now());
         }
         let owned = self.engine.leases.held();
         self.outbox
             .inner
             .wake
             .own(owned.iter().map(|lease| lease.part));
-        if self.engine.pause(&claimed.paused) {
-            self.agenda.sweep(now);
-        }
     }
 
     pub(super) fn claim_at(&self) -> Instant {

@@ -8,10 +8,7 @@ use super::{
     read::{Answer, Read},
     run::{Run, joined},
 };
-use crate::{
-    Database,
-    store::{Fence, Lease},
-};
+use crate::{Database, store::Lease};
 
 /// Leases that could not be renewed while stopping: not again before this.
 const RENEW_AGAIN: Duration = Duration::from_millis(100);
@@ -92,7 +89,10 @@ impl<Db: Database> Run<Db> {
         };
         self.fetcher = Some(fetcher);
         match answer {
-            Answer::Claim(asked, Ok(claimed)) => self.claimed(asked, claimed),
+            Answer::Claim(asked, Ok(claimed)) => {
+                self.owns(asked, &claimed);
+                self.engine.keep_open(0);
+            }
             Answer::Claim(_, Err(_)) => {}
             Answer::Round(round, _) => self.engine.failed(*round),
         }
@@ -104,7 +104,8 @@ impl<Db: Database> Run<Db> {
         let Some(fetcher) = &mut self.fetcher else {
             return;
         };
-        if let Err(error) = fetcher.leave(&Fence { owner, leases }).await {
+        if let Err(error) = fetcher.leave(owner, Some(leases)).await {
+            // All that is owned is given up in the end.
             self.outage.failed("handing its partitions over", &error);
         }
     }
@@ -131,10 +132,17 @@ impl<Db: Database> Run<Db> {
                 Err(_) => reading.abort(),
             }
         }
-        let fence = self.engine.leases.fence();
+        let owner = self.engine.leases.owner;
         let fetcher = self.fetcher.take();
         let mut fetcher = fetcher.unwrap_or_else(|| self.outbox.inner.fetcher());
-        match tokio::time::timeout(limit, fetcher.leave(&fence)).await {
+        let left = tokio::time::timeout(limit, async {
+            // Once more: what it locks may be in the way of another transaction.
+            match fetcher.leave(owner, None).await {
+                Ok(()) => Ok(()),
+                Err(_) => fetcher.leave(owner, None).await,
+            }
+        });
+        match left.await {
             Ok(Ok(())) => tracing::info!("stopped, and gave its partitions up"),
             Ok(Err(error)) => tracing::warn!(%error, "stopped; its leases run out by themselves"),
             Err(_) => tracing::warn!("stopped; its leases run out by themselves"),

@@ -14,7 +14,7 @@ use crate::{
     Database,
     lease::{Claim, Claimed},
     route::Router,
-    store::{Fence, Fetched, FetchedDelivery, Known, LaneName, Link, Names},
+    store::{Fence, Fetched, FetchedDelivery, Known, LaneName, Lease, Link, Names},
 };
 
 /// What is to be read.
@@ -166,12 +166,19 @@ impl<Db: Database> Fetcher<Db> {
         renewed
     }
 
-    /// Leaves: has no share any more, gives these leases up and tells the others.
-    pub(crate) async fn leave(&mut self, fence: &Fence) -> Result<(), sqlx::Error> {
+    /// Leaves: has no share any more, gives these leases up, or all, and tells the others.
+    pub(crate) async fn leave(
+        &mut self,
+        owner: Uuid,
+        drained: Option<Vec<Lease>>,
+    ) -> Result<(), sqlx::Error> {
         let connection = self.link.connection().await?;
         let left = async {
-            Db::retire(connection, &self.names, fence.owner).await?;
-            Db::release(connection, &self.names, fence, None).await?;
+            Db::retire(connection, &self.names, owner, drained.is_none()).await?;
+            if let Some(leases) = drained {
+                let fence = Fence { owner, leases };
+                Db::release(connection, &self.names, &fence, None).await?;
+            }
             Db::ring(connection, &self.names).await
         };
         let left = left.await;

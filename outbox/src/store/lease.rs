@@ -101,12 +101,14 @@ pub trait LeaseSql: sqlx::Database {
         micros: i64,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 
-    /// It is leaving: the others share what it gives up, and it still owns the rest.
+    /// It is leaving: the others share what it gives up, and it still owns the rest, or nothing if
+    /// `frees`.
     #[doc(hidden)]
     fn retire(
         connection: &mut Self::Connection,
         names: &Names,
         owner: Uuid,
+        frees: bool,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 
     /// Who is there, and who owns what.

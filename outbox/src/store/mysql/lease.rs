@@ -76,10 +76,20 @@ on duplicate key update expires_at = values(expires_at)"
         connection: &mut MySqlConnection,
         names: &Names,
         owner: Uuid,
+        frees: bool,
     ) -> Result<(), sqlx::Error> {
-        let instance = names.table("instance", '`');
+        let (instance, lease) = (names.table("instance", '`'), names.table("lease", '`'));
         let sql = trusted(format!("delete from {instance} where id = ?"));
-        sqlx::query(sql).bind(owner).execute(connection).await?;
+        sqlx::query(sql)
+            .bind(owner)
+            .execute(&mut *connection)
+            .await?;
+        if frees {
+            let sql = trusted(format!(
+                "update {lease} set owner = null, expires_at = null where owner = ?"
+            ));
+            sqlx::query(sql).bind(owner).execute(connection).await?;
+        }
         Ok(())
     }
 

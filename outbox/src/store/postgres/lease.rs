@@ -66,10 +66,20 @@ update {lease} set expires_at = clock_timestamp() + $2 * interval '1 microsecond
         connection: &mut PgConnection,
         names: &Names,
         owner: Uuid,
+        frees: bool,
     ) -> Result<(), sqlx::Error> {
-        let instance = names.table("instance", '"');
+        let (instance, lease) = (names.table("instance", '"'), names.table("lease", '"'));
         let sql = trusted(format!("delete from {instance} where id = $1"));
-        sqlx::query(sql).bind(owner).execute(connection).await?;
+        sqlx::query(sql)
+            .bind(owner)
+            .execute(&mut *connection)
+            .await?;
+        if frees {
+            let sql = trusted(format!(
+                "update {lease} set owner = null, expires_at = null where owner = $1"
+            ));
+            sqlx::query(sql).bind(owner).execute(connection).await?;
+        }
         Ok(())
     }
 

@@ -124,13 +124,17 @@ on_each_database! {
     async fn who_retires_owns_what_it_has_but_has_no_share(db) {
         let leaves = db.own_as(Uuid::now_v7(), 0).await;
         let mut connection = db.pool.acquire().await.unwrap();
-        Db::retire(&mut connection, &db.names, leaves.owner).await.unwrap();
+        Db::retire(&mut connection, &db.names, leaves.owner, false).await.unwrap();
         Db::renew(&mut connection, &db.names, leaves.owner, 60_000_000).await.unwrap();
         drop(connection);
         let survey = db.survey().await;
         assert!(survey.instances.is_empty());
         assert!(survey.leases.iter().all(|row| row.owner == Some(leaves.owner) && !row.expired));
         assert!(db.own().await.leases.is_empty());
+        let mut connection = db.pool.acquire().await.unwrap();
+        Db::retire(&mut connection, &db.names, leaves.owner, true).await.unwrap();
+        drop(connection);
+        assert_eq!(db.own().await.leases.len(), 64);
     }
 
     async fn a_release_that_comes_too_late_changes_nothing(db) {
