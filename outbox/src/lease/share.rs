@@ -64,7 +64,7 @@ impl Plan {
             if room > 0 {
                 room -= 1;
                 plan.take.push(row.part);
-            } else if !reserved && (plan.peers == 0 || left_before.contains(&lease)) {
+            } else if left_before.contains(&lease) {
                 plan.take.push(row.part);
             } else if !reserved {
                 plan.left.insert(lease);

@@ -40,6 +40,9 @@ impl World {
             done: 0,
             arrived: Arrived::default(),
         });
+        for lane in self.fetch.iter().flat_map(|fetch| &fetch.round.lanes) {
+            assert!(!self.engine.lanes.is_closed(lane.part), "reads {lane:?}");
+        }
         self.fetch.is_some()
     }
 
