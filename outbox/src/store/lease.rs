@@ -49,6 +49,27 @@ pub struct Survey {
     pub(crate) leases: Vec<Owned>,
 }
 
+impl Survey {
+    /// From rows: instance and whether it has expired; partition, epoch, owner and whether that
+    /// has expired.
+    pub(crate) fn of(
+        instances: Vec<(Uuid, bool)>,
+        leases: impl IntoIterator<Item = (u16, i64, Option<Uuid>, bool)>,
+    ) -> Self {
+        let instance = |(id, expired)| Instance { id, expired };
+        let owned = |(part, epoch, owner, expired)| Owned {
+            part,
+            epoch,
+            owner,
+            expired,
+        };
+        Self {
+            instances: instances.into_iter().map(instance).collect(),
+            leases: leases.into_iter().map(owned).collect(),
+        }
+    }
+}
+
 /// A process that runs a dispatcher.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Instance {

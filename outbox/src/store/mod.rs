@@ -26,7 +26,9 @@ use sqlx::{AssertSqlSafe, Pool, SqlSafeStr as _, SqlStr};
 
 use crate::{Record, Result};
 pub(crate) use fetch::{FetchSql, Fetched, FetchedDelivery, Known, LaneName, Page, Writers};
-pub(crate) use lease::{Fence, Instance, Lease, LeaseSql, Owned, Survey};
+#[cfg(test)]
+pub(crate) use lease::Owned;
+pub(crate) use lease::{Fence, Instance, Lease, LeaseSql, Survey};
 pub(crate) use link::Link;
 pub(crate) use migrate::Migration;
 pub(crate) use migrate::printed;

@@ -4,7 +4,7 @@ use sqlx::{Connection as _, MySql, MySqlConnection, Transaction};
 use uuid::Uuid;
 
 use super::places;
-use crate::store::{Fence, Instance, LeaseSql, Names, Owned, Survey, settle::json, trusted};
+use crate::store::{Fence, LeaseSql, Names, Survey, settle::json, trusted};
 
 impl LeaseSql for MySql {
     async fn seed(
@@ -109,21 +109,9 @@ on duplicate key update expires_at = values(expires_at)"
         ));
         let leases: Vec<(i16, i64, Option<Uuid>, bool)> =
             sqlx::query_as(leases).fetch_all(connection).await?;
-        Ok(Survey {
-            instances: instances
-                .into_iter()
-                .map(|(id, expired)| Instance { id, expired })
-                .collect(),
-            leases: leases
-                .into_iter()
-                .map(|(part, epoch, owner, expired)| Owned {
-                    part: part.cast_unsigned(),
-                    epoch,
-                    owner,
-                    expired,
-                })
-                .collect(),
-        })
+        let leases = leases.into_iter();
+        let leases = leases.map(|row| (row.0.cast_unsigned(), row.1, row.2, row.3));
+        Ok(Survey::of(instances, leases))
     }
 
     async fn take(

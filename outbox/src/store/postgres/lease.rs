@@ -3,7 +3,7 @@
 use sqlx::{PgConnection, Postgres};
 use uuid::Uuid;
 
-use crate::store::{Fence, Instance, LeaseSql, Names, Owned, Survey, trusted};
+use crate::store::{Fence, LeaseSql, Names, Survey, trusted};
 
 impl LeaseSql for Postgres {
     async fn seed(
@@ -96,21 +96,9 @@ update {lease} set expires_at = clock_timestamp() + $2 * interval '1 microsecond
         ));
         let leases: Vec<(i16, i64, Option<Uuid>, bool)> =
             sqlx::query_as(leases).fetch_all(connection).await?;
-        Ok(Survey {
-            instances: instances
-                .into_iter()
-                .map(|(id, expired)| Instance { id, expired })
-                .collect(),
-            leases: leases
-                .into_iter()
-                .map(|(part, epoch, owner, expired)| Owned {
-                    part: part.cast_unsigned(),
-                    epoch,
-                    owner,
-                    expired,
-                })
-                .collect(),
-        })
+        let leases = leases.into_iter();
+        let leases = leases.map(|row| (row.0.cast_unsigned(), row.1, row.2, row.3));
+        Ok(Survey::of(instances, leases))
     }
 
     async fn take(

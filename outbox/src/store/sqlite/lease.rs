@@ -4,7 +4,7 @@ use sqlx::{Connection as _, Sqlite, SqliteConnection};
 use uuid::Uuid;
 
 use super::NOW;
-use crate::store::{Fence, Instance, LeaseSql, Names, Owned, Survey, settle::json, trusted};
+use crate::store::{Fence, LeaseSql, Names, Survey, settle::json, trusted};
 
 impl LeaseSql for Sqlite {
     async fn seed(
@@ -106,21 +106,7 @@ on conflict (id) do update set expires_at = excluded.expires_at"
         ));
         let leases: Vec<(u16, i64, Option<Uuid>, bool)> =
             sqlx::query_as(leases).fetch_all(connection).await?;
-        Ok(Survey {
-            instances: instances
-                .into_iter()
-                .map(|(id, expired)| Instance { id, expired })
-                .collect(),
-            leases: leases
-                .into_iter()
-                .map(|(part, epoch, owner, expired)| Owned {
-                    part,
-                    epoch,
-                    owner,
-                    expired,
-                })
-                .collect(),
-        })
+        Ok(Survey::of(instances, leases))
     }
 
     async fn take(
