@@ -100,6 +100,8 @@ pub mod sqlite {
 
     /// The database's present, and the same in so many seconds as text.
     pub const NOW: &str = "cast(unixepoch('subsec') * 1000000 as integer)";
+    /// An id that nobody has.
+    pub const ID: &str = "randomblob(16)";
     #[must_use]
     pub fn text_in(seconds: i32) -> String {
         format!("select strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '{seconds} seconds')")
@@ -135,6 +137,7 @@ pub mod postgres {
     pub const SECONDS_OLD: &str = "extract(epoch from clock_timestamp() - created_at)::bigint";
 
     pub const NOW: &str = "clock_timestamp()";
+    pub const ID: &str = "gen_random_uuid()";
     #[must_use]
     pub fn text_in(seconds: i32) -> String {
         format!(
@@ -178,6 +181,7 @@ pub mod mysql {
     pub const SECONDS_OLD: &str = "timestampdiff(second, created_at, utc_timestamp(6))";
 
     pub const NOW: &str = "utc_timestamp(6)";
+    pub const ID: &str = "unhex(replace(uuid(), '-', ''))";
     #[must_use]
     pub fn text_in(seconds: i32) -> String {
         format!(

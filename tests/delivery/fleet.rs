@@ -11,7 +11,7 @@ use outbox::{Database, Dispatcher};
 use outbox_tests::on_each_database;
 use sqlx::{Pool, pool::PoolOptions};
 
-use crate::scene::{Random, Scene, Step, eventually, publish, step};
+use crate::scene::{Random, Scene, Step, config, eventually, publish, step};
 
 /// One instance, with a pool of its own as a process has it.
 pub(crate) struct Instance {
@@ -164,6 +164,62 @@ on_each_database! {
         eventually("all to be handed over", async || shares!(db) == ["64"]).await;
         second.dispatcher.shutdown().await.expect("a shutdown");
         assert!(stays.steps("first", "slow").is_empty());
+    }
+
+    // Nobody takes it for dead, though it does not say any more that it lives.
+    async fn who_stops_with_work_in_every_partition_is_not_taken_for_dead(db) {
+        const KEYS: u32 = 400;
+        let scene = Scene::new().taking(|_| Duration::from_secs(4));
+        let mut settings = config();
+        settings.locking.lease = Some(Duration::from_secs(1));
+        let mut dispatchers = Vec::new();
+        for _ in 0..2 {
+            let pool = another_pool(&db.pool).await;
+            let outbox = scene.outbox(&pool).config(settings.clone()).build().await;
+            dispatchers.push(outbox.expect("an outbox").start().await.expect("a dispatcher"));
+        }
+        eventually("equal shares", async || shares!(db) == ["32", "32"]).await;
+        let mut tx = db.pool.begin().await.expect("a transaction");
+        let steps: Vec<_> = (0..KEYS).map(|key| step(key, 1)).collect();
+        db.outbox.publish_all(&mut tx, &steps).await.expect("steps are valid");
+        tx.commit().await.expect("a commit");
+        scene.tried_at_least(300).await;
+        dispatchers.remove(0).shutdown().await.expect("a shutdown");
+        scene.seen_at_least(KEYS as usize).await;
+        dispatchers.remove(0).shutdown().await.expect("a shutdown");
+        assert_eq!(scene.tried().len(), KEYS as usize, "each once");
+    }
+
+    // As of a process that was frozen as soon as it had joined.
+    async fn what_a_silent_instance_does_not_take_is_served_by_another(db) {
+        let instance = join(&db.pool, Scene::new()).await;
+        let more = match database::ONE_WRITER {
+            true => format!("{} + 60000000", database::NOW),
+            false => format!("{} + interval '60' second", database::NOW),
+        };
+        let id = "select id from outbox_instance";
+        let row = format!("insert into outbox_instance (id, started_at, expires_at) values ({}, {}, {more})",
+            database::ID, database::NOW);
+        database::execute(&db.pool, &row).await;
+        assert_eq!(database::number(&db.pool, &format!("select count(*) from ({id}) i")).await, 2);
+        // For long enough to be offered, refused and taken again, several times.
+        let started = Instant::now();
+        let mut longest = Duration::ZERO;
+        for n in 0.. {
+            if started.elapsed() > Duration::from_secs(20) {
+                break;
+            }
+            let published = Instant::now();
+            let mut tx = db.pool.begin().await.expect("a transaction");
+            let steps: Vec<_> = (0..200).map(|key| step(key, n)).collect();
+            db.outbox.publish_all(&mut tx, &steps).await.expect("steps are valid");
+            tx.commit().await.expect("a commit");
+            instance.scene.seen_at_least(200 * (n as usize + 1)).await;
+            longest = longest.max(published.elapsed());
+        }
+        println!("with a silent peer, the longest wait is {longest:?}");
+        assert!(longest < Duration::from_secs(9), "{longest:?}");
+        instance.dispatcher.shutdown().await.expect("a shutdown");
     }
 
     // Two hundred keys are in all partitions: one that nobody owns would make some of them wait.

@@ -106,9 +106,11 @@ impl Scene {
             n: event.n,
             attempt: meta.attempt(),
         };
-        self.tried.lock().expect("a lock").push(seen);
+        self.tried.lock().expect("a lock").push(seen.clone());
         tokio::time::sleep(takes).await;
-        self.play("first", event, meta)
+        (self.script)(event, meta)?;
+        self.seen.lock().expect("a lock").push(seen);
+        Ok(())
     }
 
     /// All invocations that succeeded, in their order.

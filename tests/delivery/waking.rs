@@ -210,3 +210,51 @@ async fn it_listens_again_after_its_connections_were_ended() {
     assert_eq!(scene.seen().len(), 4);
     dispatcher.shutdown().await.expect("a shutdown");
 }
+
+async fn falls_asleep(pool: &Pool<Postgres>) {
+    eventually("it falls asleep", async || {
+        let sql = "select count(*) from outbox_instance where asleep";
+        database::postgres::number(pool, sql).await == 1
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn whose_row_was_deleted_falls_asleep_again() {
+    let db = database::postgres::fresh().await;
+    let dispatcher = start(&db.pool, &Scene::new()).await;
+    falls_asleep(&db.pool).await;
+    database::postgres::execute(&db.pool, "delete from outbox_instance").await;
+    falls_asleep(&db.pool).await;
+    dispatcher.shutdown().await.expect("a shutdown");
+}
+
+#[tokio::test]
+async fn no_lock_of_a_session_stays_behind() {
+    let db = database::postgres::fresh().await;
+    let dispatcher = start(&db.pool, &Scene::new()).await;
+    let locks = "select count(*) from pg_locks where locktype = 'advisory' and database = (select oid from pg_database where datname = current_database())";
+    falls_asleep(&db.pool).await;
+    for _ in 0..3 {
+        // What it asks is refused, on a connection that is well.
+        let mut tx = db.pool.begin().await.expect("a transaction");
+        let lock = "lock table outbox_instance in access exclusive mode";
+        sqlx::query(lock).execute(&mut *tx).await.expect("a lock");
+        let cancel = "select count(pg_cancel_backend(pid)) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like 'with locks%'";
+        eventually("to refuse it", async || {
+            database::postgres::number(&db.pool, cancel).await > 0
+        })
+        .await;
+        tx.rollback().await.expect("a rollback");
+        tokio::time::sleep(Duration::from_millis(300)).await;
+    }
+    eventually("one session", async || {
+        database::postgres::number(&db.pool, locks).await == 1
+    })
+    .await;
+    dispatcher.shutdown().await.expect("a shutdown");
+    eventually("none", async || {
+        database::postgres::number(&db.pool, locks).await == 0
+    })
+    .await;
+}

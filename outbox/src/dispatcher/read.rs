@@ -13,6 +13,7 @@ use crate::{
     Database,
     fetch::{Arrived, Fetcher, Round},
     lease::{Claim, Claimed},
+    store::Lease,
     watch::Session,
 };
 
@@ -143,10 +144,14 @@ impl<Db: Database> Run<Db> {
 
     pub(super) fn claimed(&mut self, asked: Asked, claimed: Claimed) {
         let now = Instant::now();
-        self.owns(asked, &claimed);
-        self.left = claimed.left;
+        let gained = self.owns(asked, &claimed);
+        let since = |lease: Lease| (lease, self.left.get(&lease).copied().unwrap_or(now));
+        self.left = claimed.left.into_iter().map(since).collect();
         self.share = claimed.share;
         let (held, draining) = (self.engine.leases.count(), self.engine.lanes.closed());
+        if gained && held > self.share {
+            self.hand_over.rests(now);
+        }
         let keep = self.hand_over.keep(self.share, held, draining, now);
         if self.engine.keep_open(keep) {
             self.agenda.sweep(now);
@@ -156,8 +161,8 @@ impl<Db: Database> Run<Db> {
         }
     }
 
-    /// What is owned now. What was lost is stopped.
-    pub(super) fn owns(&mut self, asked: Asked, claimed: &Claimed) {
+    /// What is owned now. What was lost is stopped. Whether something was gained.
+    pub(super) fn owns(&mut self, asked: Asked, claimed: &Claimed) -> bool {
         let changes = self.engine.claimed(&claimed.leases, asked.at);
         self.confirmed = asked.session;
         if !changes.lost.is_empty() {
@@ -180,13 +185,14 @@ impl<Db: Database> Run<Db> {
             .inner
             .wake
             .own(owned.iter().map(|lease| lease.part));
+        !changes.gained.is_empty()
     }
 
     pub(super) fn claim_at(&self) -> Instant {
         let mut at = self.engine.leases.renew_at();
         at = at.min(self.paused_at + PAUSED_EVERY);
-        if !self.left.is_empty() {
-            at = at.min(self.paused_at + LEFT_FOR);
+        if let Some(since) = self.left.values().min() {
+            at = at.min((*since + LEFT_FOR).max(self.paused_at + LEFT_FOR / 4));
         }
         if self.engine.leases.count() < self.share {
             at = at.min(self.paused_at + TOO_FEW);
@@ -201,8 +207,11 @@ impl<Db: Database> Run<Db> {
     }
 
     pub(super) fn claim(&mut self) -> Claim {
-        let micros = self.lease_micros();
-        self.engine.claim(micros, self.left.clone())
+        let (micros, now) = (self.lease_micros(), Instant::now());
+        let long = |since: &Instant| now.duration_since(*since) >= LEFT_FOR;
+        let left = self.left.iter().filter(|(_, since)| long(since));
+        let left = left.map(|(lease, _)| *lease).collect();
+        self.engine.claim(micros, left)
     }
 
     pub(super) fn asked(&self, now: Instant) -> Asked {

@@ -4,7 +4,7 @@
 //! connection back with its answer; handlers run in tasks of their own.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeMap, HashMap},
     sync::Arc,
     time::Duration,
 };
@@ -65,8 +65,8 @@ pub(super) struct Run<Db: Database> {
     pub(super) session: Option<watch::Receiver<Session>>,
     /// The session under which the leases were confirmed.
     pub(super) confirmed: u64,
-    /// Free at the last claim, and left to others.
-    pub(super) left: BTreeSet<Lease>,
+    /// Free, and left to others since then.
+    pub(super) left: BTreeMap<Lease, Instant>,
     pub(super) hand_over: HandOver,
     /// How many partitions this process should own.
     pub(super) share: usize,
@@ -94,7 +94,7 @@ impl<Db: Database> Run<Db> {
             pruning: None,
             session: None,
             confirmed: 0,
-            left: BTreeSet::new(),
+            left: BTreeMap::new(),
             hand_over: HandOver::default(),
             share: 0,
             engine,
@@ -123,6 +123,7 @@ impl<Db: Database> Run<Db> {
             self.engine.leases.owner,
             Arc::clone(&inner.wake),
             inner.config.poll_interval.min(YEAR),
+            self.session.is_some(),
         );
         self.session = watcher.map(|(watcher, session)| {
             tokio::spawn(watcher.run());

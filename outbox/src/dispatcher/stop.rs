@@ -13,20 +13,29 @@ use crate::{Database, store::Lease};
 /// Leases that could not be renewed while stopping: not again before this.
 const RENEW_AGAIN: Duration = Duration::from_millis(100);
 
+/// How far a process is that leaves. Dropped at its end, when everything is given up.
+#[derive(Debug, Default)]
+struct Leaving {
+    /// The others know that it has no share any more.
+    said: bool,
+    /// Not in memory any more, and not given up yet.
+    drained: Vec<Lease>,
+    not_before: Option<Instant>,
+}
+
 impl<Db: Database> Run<Db> {
     /// Lets what runs finish until then, writes what became of it, and gives the leases up, each
     /// as soon as nothing of it runs: what else is in a partition does not wait for a slow handler.
     pub(super) async fn stop(mut self, until: Instant) {
         self.stop_pruning();
         self.engine.keep_open(0);
-        let mut answers = Vec::new();
+        let (mut answers, mut leaving) = (Vec::new(), Leaving::default());
         while !self.running.is_empty() {
             self.start_writing();
-            if self.fetcher.is_some() && !self.engine.lanes.drained().is_empty() {
-                let leases = self.engine.give_up_drained();
-                if timeout_at(until, self.leave_with(leases)).await.is_err() {
-                    break;
-                }
+            leaving.drained.extend(self.engine.give_up_drained());
+            let left = self.leave_with(&mut leaving);
+            if timeout_at(until, left).await.is_err() {
+                break;
             }
             // Nobody else may run what still runs here, however long that takes.
             let renew_at = self
@@ -34,6 +43,7 @@ impl<Db: Database> Run<Db> {
                 .leases
                 .renew_at()
                 .max(self.renewed_at + RENEW_AGAIN);
+            let again = leaving.not_before.unwrap_or(until);
             tokio::select! {
                 count = self.answers.recv_many(&mut answers, 1024) => {
                     if count > 0 {
@@ -47,7 +57,11 @@ impl<Db: Database> Run<Db> {
                         break;
                     }
                 }
-                () = sleep_until(until) => break,
+                () = sleep_until(again.min(until)) => {
+                    if Instant::now() >= until {
+                        break;
+                    }
+                }
             }
         }
         let stopped = self.stop_running(|_| true);
@@ -98,15 +112,29 @@ impl<Db: Database> Run<Db> {
         }
     }
 
-    /// Gives these up; the others share them.
-    async fn leave_with(&mut self, leases: Vec<Lease>) {
+    /// Says that this process has no share any more, or it would be taken for dead, and gives up
+    /// what is drained: the others share it.
+    async fn leave_with(&mut self, leaving: &mut Leaving) {
         let owner = self.engine.leases.owner;
-        let Some(fetcher) = &mut self.fetcher else {
+        let todo = !leaving.said || !leaving.drained.is_empty();
+        if leaving.not_before.is_some_and(|then| Instant::now() < then) {
+            return;
+        }
+        leaving.not_before = None;
+        let Some(fetcher) = self.fetcher.as_mut().filter(|_| todo) else {
             return;
         };
-        if let Err(error) = fetcher.leave(owner, Some(leases)).await {
-            // All that is owned is given up in the end.
-            self.outage.failed("handing its partitions over", &error);
+        match fetcher.leave(owner, Some(leaving.drained.clone())).await {
+            Ok(()) => {
+                *leaving = Leaving {
+                    said: true,
+                    ..Leaving::default()
+                };
+            }
+            Err(error) => {
+                let wait = self.outage.failed("handing its partitions over", &error);
+                leaving.not_before = Some(Instant::now() + wait);
+            }
         }
     }
 

@@ -36,7 +36,7 @@ pub(crate) use names::Names;
 pub(crate) use operate::{OperateSql, Prunable};
 pub(crate) use report::{Counted, Query, ReportSql};
 pub(crate) use settle::{Batch, DeliveryRow, FailureRow, SettleSql};
-pub(crate) use watch::{Heard, SessionKey, Tick, WatchSql};
+pub(crate) use watch::{Gone, Heard, SessionKey, Tick, WatchSql};
 
 /// A database that can hold the outbox: `sqlx::Sqlite`, `sqlx::Postgres` or `sqlx::MySql`, each
 /// with the feature of the same name.

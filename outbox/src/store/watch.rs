@@ -17,13 +17,24 @@ pub struct Tick {
     pub(crate) writing: bool,
     /// Differs after a partition has changed hands, or an instance has come or gone.
     pub(crate) leases: String,
-    pub(crate) instances: u32,
+    /// How many other instances there are.
+    pub(crate) peers: u32,
     /// Instances whose session is gone.
-    pub(crate) gone: Vec<Uuid>,
+    pub(crate) gone: Vec<Gone>,
     /// Whether the session that was asked with is this very one.
     pub(crate) held: bool,
     /// Whether the others can see that.
     pub(crate) shown: bool,
+}
+
+/// An instance whose session is gone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Gone {
+    pub(crate) id: Uuid,
+    /// Which one: it may have another by now.
+    pub(crate) session: String,
+    /// It had said that it knows of others, and so how short a time it trusts its session.
+    pub(crate) wary: bool,
 }
 
 /// What a process was told by another.
@@ -79,20 +90,18 @@ pub trait WatchSql: sqlx::Database {
 
     /// The end of that, where the connection goes on.
     #[doc(hidden)]
-    fn let_go(
-        _: &mut Self::Line,
-        _: SessionKey,
-    ) -> impl Future<Output = Result<(), sqlx::Error>> + Send {
+    fn let_go(_: &mut Self::Line) -> impl Future<Output = Result<(), sqlx::Error>> + Send {
         async { Ok(()) }
     }
 
-    /// Lets the others see it, or not any more. Awake.
+    /// Lets the others see it, or not any more, and whether this instance is wary. Awake.
     #[doc(hidden)]
     fn show(
         line: &mut Self::Line,
         names: &Names,
         owner: Uuid,
         session: Option<SessionKey>,
+        wary: bool,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 
     #[doc(hidden)]

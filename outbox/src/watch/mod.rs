@@ -33,6 +33,9 @@ const SMALL_POOL: u32 = 5;
 /// each transaction another one.
 const POOLED: u32 = 3;
 
+/// How long the database may take to answer.
+const LIMIT: Duration = Duration::from_secs(5);
+
 /// Watches for signs, until the dispatcher has ended; then its session does, and others see it.
 pub(crate) struct Watcher<Db: Database> {
     pool: Pool<Db>,
@@ -41,26 +44,31 @@ pub(crate) struct Watcher<Db: Database> {
     wake: Arc<Wake>,
     poll: Duration,
     pulse: Pulse,
-    suspects: Suspects,
+    /// This is not its first connection.
+    had_a_line: bool,
     highest: i64,
     leases: String,
     /// How often a session was not the same any more.
     strange: u32,
+    /// What others may rely on: this instance knows that it is not alone, and trusts its session
+    /// for a short time only. Written before it trusts for longer, and after it trusts for less.
+    wary: bool,
 }
 
 impl<Db: Database> Watcher<Db> {
-    /// None where the pool is too small for it.
+    /// None where the pool is too small for it. `again`: another one has panicked.
     pub(crate) fn new(
         pool: Pool<Db>,
         names: Names,
         owner: Uuid,
         wake: Arc<Wake>,
         poll: Duration,
+        again: bool,
     ) -> Option<(Self, tokio::sync::watch::Receiver<Session>)> {
         if pool.options().get_max_connections() < SMALL_POOL {
             return None;
         }
-        let (pulse, session) = Pulse::new();
+        let (pulse, session) = Pulse::new(again);
         let watcher = Self {
             pool,
             names,
@@ -68,10 +76,11 @@ impl<Db: Database> Watcher<Db> {
             wake,
             poll,
             pulse,
-            suspects: Suspects::new(Instant::now()),
+            had_a_line: false,
             highest: 0,
             leases: String::new(),
             strange: 0,
+            wary: false,
         };
         Some((watcher, session))
     }
@@ -84,6 +93,7 @@ impl<Db: Database> Watcher<Db> {
             self.pulse.lost();
             if let Err(error) = ended {
                 let wait = outage.failed("watching for signs of other processes", &error);
+                // Nothing is lost with either: there is no connection.
                 tokio::select! {
                     () = tokio::time::sleep(wait) => {}
                     () = self.pulse.unwanted() => {}
@@ -94,24 +104,42 @@ impl<Db: Database> Watcher<Db> {
 
     /// One connection, from its beginning to its end.
     async fn watch(&mut self, outage: &mut Outage) -> Result<(), sqlx::Error> {
-        let mut line = Db::open(&self.pool, &self.names).await?;
-        let session = self.begin(&mut line).await?;
+        let mut line = in_time(Db::open(&self.pool, &self.names)).await?;
+        let ended = self.watch_on(&mut line, outage).await;
+        // Whatever ended it: the connection may go back to the pool.
+        let let_go = in_time(Db::let_go(&mut line)).await;
+        ended.and(let_go)
+    }
+
+    async fn watch_on(
+        &mut self,
+        line: &mut Db::Line,
+        outage: &mut Outage,
+    ) -> Result<(), sqlx::Error> {
+        let session = self.begin(line).await?;
         let now = Instant::now();
-        let mut rhythm = Rhythm::new(Db::LOOK_EVERY, self.poll, Db::LISTENS, now);
+        let listens = Db::LISTENS && session.is_some();
+        let mut rhythm = Rhythm::new(Db::LOOK_EVERY, self.poll, listens, now);
+        let mut suspects = Suspects::new(now, self.had_a_line);
+        self.had_a_line = true;
         // What happened while nobody watched.
         self.wake.leases();
         self.wake.records(&[]);
-        loop {
+        while !self.pulse.is_unwanted() {
             let asked_at = Instant::now();
-            let tick = Db::tick(&mut line, &self.names, self.owner, session, self.highest).await?;
+            let tick = Db::tick(line, &self.names, self.owner, session, self.highest);
+            let tick = in_time(tick).await?;
             if session.is_some() {
                 if !tick.held {
-                    return self.strange(&mut line).await;
+                    return self.strange(line).await;
                 }
-                self.pulse.seen(asked_at, tick.instances <= 1);
-                if !tick.shown {
-                    // Its row was deleted, and written anew by a claim.
-                    Db::show(&mut line, &self.names, self.owner, session).await?;
+                let alone = tick.peers == 0;
+                self.pulse.seen(asked_at, alone && !self.wary);
+                // Or its row was deleted, and written anew by a claim.
+                if !tick.shown || self.wary == alone {
+                    self.wary = !alone;
+                    self.show(line, session).await?;
+                    rhythm.wakes();
                 }
             }
             outage.over();
@@ -119,38 +147,50 @@ impl<Db: Database> Watcher<Db> {
             if self.has_changed(&tick) {
                 rhythm.changed(now);
             }
-            for instance in self.suspects.look(&tick.gone, now) {
+            if !tick.shown {
+                // Others do not see it either, and may trust for longer.
+                suspects = Suspects::new(now, true);
+            }
+            for instance in suspects.look(&tick.gone, now) {
                 tracing::info!(%instance, "an instance has died; its partitions are free");
-                Db::bury_gone(&mut line, &self.names, instance).await?;
+                in_time(Db::bury_gone(line, &self.names, instance)).await?;
                 self.wake.leases();
             }
             if rhythm.falls_asleep(&tick, now) {
-                Db::sleep(&mut line, &self.names, self.owner, true).await?;
+                in_time(Db::sleep(line, &self.names, self.owner, true)).await?;
                 continue;
             }
-            let next = now + rhythm.gap(&tick, self.suspects.are_there(), now);
-            if !self.wait(&mut line, &mut rhythm, next).await? {
+            let next = now + rhythm.gap(&tick, suspects.are_there(), now);
+            if !self.wait(line, &mut rhythm, next).await? {
                 return Ok(());
             }
-            if self.pulse.is_unwanted() {
-                return match session {
-                    Some(session) => Db::let_go(&mut line, session).await,
-                    None => Ok(()),
-                };
-            }
         }
+        Ok(())
     }
 
     /// Ties this process to the session of the line.
     async fn begin(&mut self, line: &mut Db::Line) -> Result<Option<SessionKey>, sqlx::Error> {
         if !Db::SESSIONS || self.strange >= POOLED {
+            self.show(line, None).await?;
             return Ok(None);
         }
         let session = SessionKey::new();
-        Db::hold(line, session).await?;
+        in_time(Db::hold(line, session)).await?;
+        // Before others see it, and may bury this process for its loss ..
         self.pulse.begins(Instant::now());
-        Db::show(line, &self.names, self.owner, Some(session)).await?;
+        self.show(line, Some(session)).await?;
+        // .. and again, so that no claim counts that was made when they saw the one before.
+        self.pulse.begins(Instant::now());
         Ok(Some(session))
+    }
+
+    /// Lets others see the session, and whether this process is wary.
+    async fn show(
+        &self,
+        line: &mut Db::Line,
+        session: Option<SessionKey>,
+    ) -> Result<(), sqlx::Error> {
+        in_time(Db::show(line, &self.names, self.owner, session, self.wary)).await
     }
 
     /// The session is another one, though the connection was not lost.
@@ -160,7 +200,7 @@ impl<Db: Database> Watcher<Db> {
             tracing::warn!(
                 "connections share sessions, as behind a transaction-pooling proxy: a process that is killed is replaced when its leases have run out"
             );
-            Db::show(line, &self.names, self.owner, None).await?;
+            self.show(line, None).await?;
             self.pulse.none();
         }
         Ok(())
@@ -200,11 +240,18 @@ impl<Db: Database> Watcher<Db> {
                 Heard::Records(parts) => {
                     self.wake.records(&parts);
                     if rhythm.wakes_up(Instant::now()) {
-                        Db::sleep(line, &self.names, self.owner, false).await?;
+                        in_time(Db::sleep(line, &self.names, self.owner, false)).await?;
                         return Ok(true);
                     }
                 }
             }
         }
     }
+}
+
+/// Without a limit, a connection that leads nowhere would keep this process from starting anything
+/// for as long as its leases are renewed on another.
+async fn in_time<T>(asked: impl Future<Output = Result<T, sqlx::Error>>) -> Result<T, sqlx::Error> {
+    let answered = tokio::time::timeout(LIMIT, asked).await;
+    answered.unwrap_or_else(|_| Err(sqlx::Error::Io(std::io::ErrorKind::TimedOut.into())))
 }

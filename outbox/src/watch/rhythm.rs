@@ -68,6 +68,11 @@ impl Rhythm {
         falls
     }
 
+    /// Nobody tells it anything any more.
+    pub(super) fn wakes(&mut self) {
+        self.asleep = false;
+    }
+
     /// It was told something. Whether it is to be told nothing more.
     pub(super) fn wakes_up(&mut self, now: Instant) -> bool {
         let (since, times) = &mut self.told;
@@ -90,7 +95,7 @@ impl Rhythm {
             false => 0,
         };
         let gap = match self.quiet {
-            2.. if tick.instances > 1 => WITH_PEERS.min(self.poll),
+            2.. if tick.peers > 0 => WITH_PEERS.min(self.poll),
             2.. => self.poll,
             1 => Duration::ZERO,
             0 => {
@@ -152,7 +157,7 @@ mod tests {
         assert_eq!(gap(&mut rhythm, &writing), ms(500) / PART);
         assert_eq!(gap(&mut rhythm, &quiet), Duration::ZERO);
         let peers = Tick {
-            instances: 2,
+            peers: 1,
             ..Tick::default()
         };
         assert_eq!(rhythm.gap(&peers, false, start + ms(500)), WITH_PEERS);

@@ -54,8 +54,12 @@ pub(super) struct Pulse {
 }
 
 impl Pulse {
-    pub(super) fn new() -> (Self, watch::Receiver<Session>) {
-        let (session, reader) = watch::channel(Session::None);
+    /// `again`: others may still see, and judge by, the session of another one that has panicked.
+    pub(super) fn new(again: bool) -> (Self, watch::Receiver<Session>) {
+        let (session, reader) = watch::channel(match again {
+            true => Session::Lost,
+            false => Session::None,
+        });
         (Self { session, count: 0 }, reader)
     }
 
@@ -113,7 +117,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_session_is_trusted_for_a_while_and_only_for_what_it_confirmed() {
         let now = Instant::now();
-        let (mut pulse, reader) = Pulse::new();
+        let (mut pulse, reader) = Pulse::new(false);
         assert!(reader.borrow().is_trusted(0, now));
         pulse.begins(now);
         assert!(!reader.borrow().is_trusted(0, now));

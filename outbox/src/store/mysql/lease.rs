@@ -64,12 +64,13 @@ on duplicate key update expires_at = values(expires_at)"
         let sql = trusted(format!(
             "update {lease} set expires_at = utc_timestamp(6) + interval ? microsecond where owner = ?"
         ));
+        let mut tx = begin(connection).await?;
         sqlx::query(sql)
             .bind(micros)
             .bind(owner)
-            .execute(connection)
+            .execute(&mut *tx)
             .await?;
-        Ok(())
+        tx.commit().await
     }
 
     async fn retire(
@@ -80,17 +81,15 @@ on duplicate key update expires_at = values(expires_at)"
     ) -> Result<(), sqlx::Error> {
         let (instance, lease) = (names.table("instance", '`'), names.table("lease", '`'));
         let sql = trusted(format!("delete from {instance} where id = ?"));
-        sqlx::query(sql)
-            .bind(owner)
-            .execute(&mut *connection)
-            .await?;
+        let mut tx = begin(connection).await?;
+        sqlx::query(sql).bind(owner).execute(&mut *tx).await?;
         if frees {
             let sql = trusted(format!(
                 "update {lease} set owner = null, expires_at = null where owner = ?"
             ));
-            sqlx::query(sql).bind(owner).execute(connection).await?;
+            sqlx::query(sql).bind(owner).execute(&mut *tx).await?;
         }
-        Ok(())
+        tx.commit().await
     }
 
     async fn survey(

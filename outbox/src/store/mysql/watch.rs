@@ -6,7 +6,7 @@ use sqlx::{Connection as _, MySql, MySqlPool, pool::PoolConnection};
 use uuid::Uuid;
 
 use super::settle::limit_idle_transactions;
-use crate::store::{Heard, Names, SessionKey, Tick, WatchSql, trusted};
+use crate::store::{Gone, Heard, Names, SessionKey, Tick, WatchSql, trusted};
 
 impl WatchSql for MySql {
     type Line = PoolConnection<Self>;
@@ -20,6 +20,10 @@ impl WatchSql for MySql {
         // Its locks must end with it.
         line.close_on_drop();
         limit_idle_transactions(&mut line).await?;
+        // Otherwise every row that is looked at stays locked, also those of others.
+        sqlx::query("set session transaction isolation level read committed")
+            .execute(&mut *line)
+            .await?;
         Ok(line)
     }
 
@@ -36,11 +40,15 @@ impl WatchSql for MySql {
         names: &Names,
         owner: Uuid,
         session: Option<SessionKey>,
+        wary: bool,
     ) -> Result<(), sqlx::Error> {
         let instance = names.table("instance", '`');
-        let sql = trusted(format!("update {instance} set session = ? where id = ?"));
+        let sql = trusted(format!(
+            "update {instance} set session = ?, wary = ? where id = ?"
+        ));
         sqlx::query(sql)
             .bind(session.map(lock))
+            .bind(wary)
             .bind(owner)
             .execute(&mut **line)
             .await?;
@@ -64,17 +72,18 @@ impl WatchSql for MySql {
             "select
     coalesce((select max(id) from {record} where id > ?), ?),
     (select concat_ws('/', count(owner), sum(epoch), (select count(*) from {instance})) from {lease}),
-    (select count(*) from {instance}),
-    (select group_concat(hex(id)) from {instance}
-        where session is not null and id <> ? and is_free_lock(session) = 1),
-    coalesce(is_used_lock(?) = connection_id(), false),
+    (select count(*) from {instance} where id <> ?),
+    (select group_concat(wary, '/', session, '/', hex(id)) from {instance}
+        where id <> ? and if(session is null, 0, is_free_lock(session)) = 1),
+    coalesce(is_used_lock(coalesce(?, 'outbox:')) = connection_id(), false),
     coalesce((select session = ? from {instance} where id = ?), false)"
         ));
         let lock = session.map(lock);
         type Row = (i64, String, i64, Option<String>, bool, bool);
-        let (highest, leases, instances, gone, held, shown): Row = sqlx::query_as(sql)
+        let (highest, leases, peers, gone, held, shown): Row = sqlx::query_as(sql)
             .bind(highest)
             .bind(highest)
+            .bind(owner)
             .bind(owner)
             .bind(&lock)
             .bind(&lock)
@@ -82,12 +91,20 @@ impl WatchSql for MySql {
             .fetch_one(&mut **line)
             .await?;
         let gone = gone.unwrap_or_default();
-        let gone = gone.split(',').filter_map(|id| Uuid::parse_str(id).ok());
+        let gone = gone.split(',').filter_map(|row| {
+            let mut row = row.split('/');
+            let (wary, session, id) = (row.next()?, row.next()?, row.next()?);
+            Some(Gone {
+                id: Uuid::parse_str(id).ok()?,
+                session: session.to_owned(),
+                wary: wary == "1",
+            })
+        });
         Ok(Tick {
             highest,
             writing: false,
             leases,
-            instances: u32::try_from(instances).unwrap_or(u32::MAX),
+            peers: u32::try_from(peers).unwrap_or(u32::MAX),
             gone: gone.collect(),
             held,
             shown,
@@ -102,7 +119,7 @@ impl WatchSql for MySql {
         let (instances, lease) = (names.table("instance", '`'), names.table("lease", '`'));
         let mut tx = line.begin().await?;
         let bury = trusted(format!(
-            "delete from {instances} where id = ? and is_free_lock(session) = 1"
+            "delete from {instances} where id = ? and if(session is null, 0, is_free_lock(session)) = 1"
         ));
         let buried = sqlx::query(bury).bind(instance).execute(&mut *tx).await?;
         if buried.rows_affected() > 0 {

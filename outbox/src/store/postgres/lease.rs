@@ -29,12 +29,15 @@ impl LeaseSql for Postgres {
         micros: i64,
     ) -> Result<(), sqlx::Error> {
         let (instance, lease) = (names.table("instance", '"'), names.table("lease", '"'));
+        // First the instance, then its leases, as everywhere: nobody waits in a circle.
         let sql = trusted(format!(
             "with alive as (
     insert into {instance} as i (id, expires_at) values ($1, clock_timestamp() + $2 * interval '1 microsecond')
     on conflict (id) do update set expires_at = excluded.expires_at
+    returning 1
 )
-update {lease} set expires_at = clock_timestamp() + $2 * interval '1 microsecond' where owner = $1"
+update {lease} set expires_at = clock_timestamp() + $2 * interval '1 microsecond'
+where owner = $1 and (select count(*) from alive) = 1"
         ));
         sqlx::query(sql)
             .bind(owner)

@@ -5,7 +5,7 @@ use std::time::Duration;
 use sqlx::{PgConnection, PgPool, Postgres, postgres::PgListener};
 use uuid::Uuid;
 
-use crate::store::{Heard, Names, SessionKey, Tick, WatchSql, trusted};
+use crate::store::{Gone, Heard, Names, SessionKey, Tick, WatchSql, trusted};
 
 /// What is told when partitions change hands. Otherwise partitions, as `3,17`.
 const LEASES: &str = "leases";
@@ -32,10 +32,9 @@ impl WatchSql for Postgres {
         Ok(())
     }
 
-    async fn let_go(line: &mut PgListener, session: SessionKey) -> Result<(), sqlx::Error> {
+    async fn let_go(line: &mut PgListener) -> Result<(), sqlx::Error> {
         // The connection goes back to the pool.
-        sqlx::query("select pg_advisory_unlock($1)")
-            .bind(session.0)
+        sqlx::query("select pg_advisory_unlock_all()")
             .execute(line)
             .await?;
         Ok(())
@@ -46,14 +45,16 @@ impl WatchSql for Postgres {
         names: &Names,
         owner: Uuid,
         session: Option<SessionKey>,
+        wary: bool,
     ) -> Result<(), sqlx::Error> {
         let instance = names.table("instance", '"');
         let sql = trusted(format!(
-            "update {instance} set session = $2, asleep = false where id = $1"
+            "update {instance} set session = $2, wary = $3, asleep = false where id = $1"
         ));
         sqlx::query(sql)
             .bind(owner)
             .bind(session.map(|key| key.0))
+            .bind(wary)
             .execute(line)
             .await?;
         Ok(())
@@ -77,6 +78,10 @@ impl WatchSql for Postgres {
     select locktype, relation, mode, pid, (classid::bigint << 32) | objid::bigint as key from pg_locks
     where granted and locktype in ('relation', 'advisory')
         and database = (select oid from pg_database where datname = current_database())
+),
+gone as (
+    select id, session::text, wary from {instance} where session is not null and id <> $3
+        and session not in (select key from locks where locktype = 'advisory')
 )
 select
     coalesce((select max(id) from {record} where id > $1), $1),
@@ -85,28 +90,40 @@ select
             and mode = 'RowExclusiveLock' and pid is distinct from pg_backend_pid()
     ),
     (select concat_ws('/', count(owner), sum(epoch), (select count(*) from {instance})) from {lease}),
-    (select count(*) from {instance}),
-    array(
-        select id from {instance} where session is not null and id <> $3
-            and session not in (select key from locks where locktype = 'advisory')
-    ),
+    (select count(*) from {instance} where id <> $3),
+    array(select id from gone),
+    array(select session from gone),
+    array(select wary from gone),
     exists (select 1 from locks where locktype = 'advisory' and key = $4 and pid = pg_backend_pid()),
     coalesce((select session = $4 from {instance} where id = $3), false)"
         ));
-        type Row = (i64, bool, String, i64, Vec<Uuid>, bool, bool);
-        let (highest, writing, leases, instances, gone, held, shown): Row = sqlx::query_as(sql)
+        type Row = (
+            i64,
+            bool,
+            String,
+            i64,
+            Vec<Uuid>,
+            Vec<String>,
+            Vec<bool>,
+            bool,
+            bool,
+        );
+        let row: Row = sqlx::query_as(sql)
             .bind(highest)
             .bind(&record)
             .bind(owner)
             .bind(session.map(|key| key.0))
             .fetch_one(line)
             .await?;
+        let (highest, writing, leases, peers, ids, sessions, wary, held, shown) = row;
+        let gone = ids.into_iter().zip(sessions).zip(wary);
+        let gone = gone.map(|((id, session), wary)| Gone { id, session, wary });
         Ok(Tick {
             highest,
             writing,
             leases,
-            instances: u32::try_from(instances).unwrap_or(u32::MAX),
-            gone,
+            peers: u32::try_from(peers).unwrap_or(u32::MAX),
+            gone: gone.collect(),
             held,
             shown,
         })
@@ -118,10 +135,12 @@ select
         instance: Uuid,
     ) -> Result<(), sqlx::Error> {
         let (instances, lease) = (names.table("instance", '"'), names.table("lease", '"'));
+        // `count`: with `not exists` a row that is changed at this moment would be judged by the
+        // session that it had before.
         let sql = trusted(format!(
             "with gone as (
-    delete from {instances} i where id = $1 and session is not null and not exists (
-        select 1 from pg_locks where granted and locktype = 'advisory'
+    delete from {instances} i where id = $1 and session is not null and 0 = (
+        select count(*) from pg_locks where granted and locktype = 'advisory'
             and database = (select oid from pg_database where datname = current_database())
             and (classid::bigint << 32) | objid::bigint = i.session
     )

@@ -43,6 +43,7 @@ impl WatchSql for Sqlite {
         _: &Names,
         _: Uuid,
         _: Option<SessionKey>,
+        _: bool,
     ) -> Result<(), sqlx::Error> {
         Ok(())
     }
@@ -50,7 +51,7 @@ impl WatchSql for Sqlite {
     async fn tick(
         line: &mut SqliteLine,
         names: &Names,
-        _: Uuid,
+        owner: Uuid,
         _: Option<SessionKey>,
         highest: i64,
     ) -> Result<Tick, sqlx::Error> {
@@ -70,17 +71,18 @@ impl WatchSql for Sqlite {
             "select
     coalesce((select max(id) from {record} where id > ?1), ?1),
     (select count(owner) || '/' || sum(epoch) || '/' || (select count(*) from {instance}) from {lease}),
-    (select count(*) from {instance})"
+    (select count(*) from {instance} where id <> ?2)"
         ));
-        let (highest, leases, instances): (i64, Option<String>, i64) = sqlx::query_as(sql)
+        let (highest, leases, peers): (i64, Option<String>, i64) = sqlx::query_as(sql)
             .bind(highest)
+            .bind(owner)
             .fetch_one(&mut *line.connection)
             .await?;
         line.version = version;
         line.seen = Tick {
             highest,
             leases: leases.unwrap_or_default(),
-            instances: u32::try_from(instances).unwrap_or(u32::MAX),
+            peers: u32::try_from(peers).unwrap_or(u32::MAX),
             ..Tick::default()
         };
         Ok(line.seen.clone())

@@ -264,3 +264,40 @@ async fn nothing_of_settling_stays_in_the_session() {
     }
     assert_eq!(db.statuses().await, ["completed", "completed", "unhandled"]);
 }
+
+/// Whose row says at this moment that it has another session is not buried for the one before.
+#[cfg(feature = "postgres")]
+#[tokio::test]
+async fn who_has_a_new_session_is_not_buried_for_the_old_one() {
+    use crate::store::WatchSql as _;
+
+    let db = super::database::postgres().await;
+    let fence = db.own().await;
+    db.run("update outbox_instance set session = 111").await;
+    let mut line = sqlx::Postgres::open(&db.pool, &db.names).await.unwrap();
+    let mut alive = db.pool.begin().await.unwrap();
+    for sql in [
+        "select pg_advisory_lock(222)",
+        "update outbox_instance set session = 222",
+    ] {
+        sqlx::query(sql).execute(&mut *alive).await.unwrap();
+    }
+    let burial = sqlx::Postgres::bury_gone(&mut line, &db.names, fence.owner);
+    let commit = async {
+        tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+        sqlx::query("commit").execute(&mut *alive).await.unwrap();
+    };
+    let (buried, ()) = tokio::join!(burial, commit);
+    buried.unwrap();
+    assert_eq!(db.leases_of(fence.owner).await.len(), 64);
+    // And once that one is gone too, it is.
+    sqlx::query("select pg_advisory_unlock(222)")
+        .execute(&mut *alive)
+        .await
+        .unwrap();
+    sqlx::Postgres::bury_gone(&mut line, &db.names, fence.owner)
+        .await
+        .unwrap();
+    assert!(db.leases_of(fence.owner).await.is_empty());
+    assert!(db.survey().await.instances.is_empty());
+}
