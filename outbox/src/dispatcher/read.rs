@@ -41,7 +41,7 @@ pub(super) const PATIENCE: Duration = Duration::from_millis(250);
 const PAUSED_EVERY: Duration = Duration::from_secs(5);
 /// What nobody owns is left to those who have too few for this long.
 const LEFT_FOR: Duration = Duration::from_millis(100);
-/// How often to look for more while it owns less than it should.
+/// How often to look while it owns less than it should, or others do.
 const TOO_FEW: Duration = Duration::from_millis(500);
 
 impl<Db: Database> Run<Db> {
@@ -148,6 +148,7 @@ impl<Db: Database> Run<Db> {
         let since = |lease: Lease| (lease, self.left.get(&lease).copied().unwrap_or(now));
         self.left = claimed.left.into_iter().map(since).collect();
         self.share = claimed.share;
+        self.reserved = claimed.reserved;
         let (held, draining) = (self.engine.leases.count(), self.engine.lanes.closed());
         if gained && held > self.share {
             self.hand_over.rests(now);
@@ -194,7 +195,7 @@ impl<Db: Database> Run<Db> {
         if let Some(since) = self.left.values().min() {
             at = at.min((*since + LEFT_FOR).max(self.paused_at + LEFT_FOR / 4));
         }
-        if self.engine.leases.count() < self.share {
+        if self.engine.leases.count() < self.share || self.reserved {
             at = at.min(self.paused_at + TOO_FEW);
         }
         if let Some(next) = self.hand_over.next() {

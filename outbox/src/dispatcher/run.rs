@@ -70,6 +70,8 @@ pub(super) struct Run<Db: Database> {
     pub(super) hand_over: HandOver,
     /// How many partitions this process should own.
     pub(super) share: usize,
+    /// Whether something is reserved to others, who may not take it.
+    pub(super) reserved: bool,
 }
 
 impl<Db: Database> Run<Db> {
@@ -97,6 +99,7 @@ impl<Db: Database> Run<Db> {
             left: BTreeMap::new(),
             hand_over: HandOver::default(),
             share: 0,
+            reserved: false,
             engine,
             outbox,
         }

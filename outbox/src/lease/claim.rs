@@ -48,6 +48,8 @@ pub(crate) struct Claimed {
     /// How many other instances live.
     pub(crate) peers: usize,
     pub(crate) left: BTreeSet<Lease>,
+    /// Whether something is reserved to those who have too few.
+    pub(crate) reserved: bool,
     /// The handlers that were paused.
     pub(crate) paused: Vec<String>,
 }
@@ -95,6 +97,7 @@ impl Claim {
             share: plan.share,
             peers: plan.peers,
             left: plan.left,
+            reserved: plan.reserved || !self.drained.is_empty(),
             paused: Db::paused(connection, names).await?,
         })
     }

@@ -22,6 +22,9 @@ pub(crate) struct Plan {
     /// Free, and left to others for a moment. If they are still free at the next look, the
     /// others do not want them.
     pub(crate) left: BTreeSet<Lease>,
+    /// Whether something is reserved to those who have too few: if they do not take it, somebody
+    /// has to.
+    pub(crate) reserved: bool,
     /// Instances that have not said for too long that they live.
     pub(crate) expired: Vec<Uuid>,
 }
@@ -66,7 +69,9 @@ impl Plan {
                 plan.take.push(row.part);
             } else if left_before.contains(&lease) {
                 plan.take.push(row.part);
-            } else if !reserved {
+            } else if reserved {
+                plan.reserved = true;
+            } else {
                 plan.left.insert(lease);
             }
         }
@@ -137,7 +142,10 @@ mod tests {
             ],
         };
         let left = Plan::new(&survey, id(1), &BTreeSet::new());
-        assert_eq!((left.take, left.left.len()), (vec![], 0));
+        assert_eq!(
+            (left.take, left.left.len(), left.reserved),
+            (vec![], 0, true)
+        );
         let plan = Plan::new(&survey, id(2), &BTreeSet::new());
         assert_eq!(plan.take, [2, 3]);
     }
