@@ -6,7 +6,7 @@ use tokio::sync::Mutex;
 
 use super::{
     Cause, CommandError, Isolation, Reason, TxRetry,
-    classify::database_error,
+    classify::{has_io, reason_in},
     command::{Codec, Command},
     error::ClosureError,
     session::{Session, Tx},
@@ -48,6 +48,8 @@ pub(crate) struct Failure<E> {
     pub(crate) known: Option<Reason>,
     /// Whether the database was committing.
     pub(crate) committing: bool,
+    /// Whether its connection was not there any more when it was to be rolled back.
+    pub(crate) lost: bool,
 }
 
 impl<E> Failure<E> {
@@ -56,6 +58,7 @@ impl<E> Failure<E> {
             cause: Cause::Stopped,
             known: Some(known),
             committing: false,
+            lost: false,
         }
     }
 
@@ -64,6 +67,7 @@ impl<E> Failure<E> {
             cause: Cause::Command(error),
             known: Some(Reason::Command),
             committing: false,
+            lost: false,
         }
     }
 
@@ -72,6 +76,7 @@ impl<E> Failure<E> {
             cause: Cause::Database { doing, source },
             known: None,
             committing: false,
+            lost: false,
         }
     }
 
@@ -88,7 +93,10 @@ impl<E> Failure<E> {
             Cause::Database { source, .. } => source,
             _ => return Reason::Other,
         };
-        let database = database_error(error).map(Reason::of::<Db>);
+        let database = reason_in::<Db>(error).or_else(|| {
+            // It may be the error of any connection, so both have to say it.
+            (self.lost && has_io(error)).then_some(Reason::ConnectionLost)
+        });
         if self.committing {
             let reason = database.unwrap_or(Reason::Other).during_commit();
             if reason == Reason::CommitUnknown {
@@ -162,6 +170,7 @@ impl<Db: Database, T> Plan<'_, Db, T> {
                     cause: Cause::Kept,
                     known: Some(Reason::Other),
                     committing: false,
+                    lost: false,
                 },
                 Err(failure) => failure,
             });
@@ -169,11 +178,11 @@ impl<Db: Database, T> Plan<'_, Db, T> {
         let result = match worked {
             Ok(Worked::Done(result)) => result,
             Ok(Worked::Before(result)) => {
-                session.rollback().await;
+                let _ = session.rollback().await;
                 return Ok(result);
             }
-            Err(failure) => {
-                session.rollback().await;
+            Err(mut failure) => {
+                failure.lost = session.rollback().await == Some(Reason::ConnectionLost);
                 return Err(failure);
             }
         };
@@ -192,6 +201,7 @@ impl<Db: Database, T> Plan<'_, Db, T> {
                 cause: Cause::Unanswered,
                 known: Some(Reason::CommitUnknown),
                 committing: true,
+                lost: true,
             }),
         }
     }
@@ -225,6 +235,7 @@ impl<Db: Database, T> Plan<'_, Db, T> {
             cause: Cause::Closure(error),
             known: None,
             committing: false,
+            lost: false,
         })?;
         if let Some((command, codec)) = &self.command {
             let text = (codec.encode)(&result).map_err(|source| {

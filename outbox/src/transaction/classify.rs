@@ -1,6 +1,8 @@
 //! What a failure of a transaction means, whatever database it comes from.
 
-use std::{error::Error, fmt};
+use std::{error::Error, fmt, io};
+
+use sqlx::error::DatabaseError;
 
 use crate::Database;
 
@@ -140,16 +142,32 @@ impl fmt::Display for Reason {
     }
 }
 
-/// The first database error among an error and everything it was caused by.
-pub(crate) fn database_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a sqlx::Error> {
+/// What an error means: by the first database error among it and everything it was caused by.
+pub(crate) fn reason_in<Db: Database>(error: &(dyn Error + 'static)) -> Option<Reason> {
+    chain(error).find_map(|error| {
+        // A transparent error is not seen itself, only what it was caused by: of a database error
+        // that is what the server said.
+        let said = || error.downcast_ref::<Box<dyn DatabaseError>>();
+        match error.downcast_ref() {
+            Some(error) => Some(Reason::of::<Db>(error)),
+            None => said().map(|error| Db::reason(&**error)),
+        }
+    })
+}
+
+/// Whether the error of a connection is in it, of whatever connection.
+pub(crate) fn has_io(error: &(dyn Error + 'static)) -> bool {
+    chain(error).any(|error| error.is::<io::Error>())
+}
+
+fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
     std::iter::successors(Some(error), |&error| {
         // An `io::Error` is transparent: its `source` is that of the error inside, which it skips.
-        match error.downcast_ref::<std::io::Error>() {
+        match error.downcast_ref::<io::Error>() {
             Some(io) => io.get_ref().map(|inner| inner as &(dyn Error + 'static)),
             None => error.source(),
         }
     })
-    .find_map(|error| error.downcast_ref())
 }
 
 #[cfg(test)]
@@ -160,26 +178,36 @@ mod tests {
     #[error("outer")]
     struct Outer(#[source] Box<dyn Error + Send + Sync>);
 
+    #[cfg(feature = "sqlite")]
     #[test]
     fn a_database_error_is_found_however_deep() {
         let found = |error: &(dyn Error + 'static)| {
-            database_error(error).is_some_and(|error| matches!(error, sqlx::Error::PoolTimedOut))
+            reason_in::<sqlx::Sqlite>(error) == Some(Reason::PoolTimeout)
         };
         assert!(found(&sqlx::Error::PoolTimedOut));
         assert!(found(&Outer(sqlx::Error::PoolTimedOut.into())));
         assert!(found(&Outer(
-            std::io::Error::other(Outer(sqlx::Error::PoolTimedOut.into())).into()
+            io::Error::other(Outer(sqlx::Error::PoolTimedOut.into())).into()
         )));
         assert!(found(&crate::Error::Database {
             doing: "publishing",
             source: sqlx::Error::PoolTimedOut
         }));
-        assert!(found(
-            anyhow::Error::from(sqlx::Error::PoolTimedOut)
-                .context("more")
-                .as_ref()
-        ));
-        assert!(!found(&std::fmt::Error));
+        let context = anyhow::Error::from(sqlx::Error::PoolTimedOut).context("more");
+        assert!(found(context.as_ref()));
+        assert!(!found(&fmt::Error));
+    }
+
+    #[test]
+    fn an_error_of_a_connection_is_seen_through_a_transparent_one() {
+        #[derive(Debug, thiserror::Error)]
+        #[error(transparent)]
+        struct Transparent(sqlx::Error);
+
+        let lost = || io::Error::from(io::ErrorKind::UnexpectedEof);
+        assert!(has_io(&Transparent(lost().into())));
+        assert!(has_io(&Outer(lost().into())));
+        assert!(!has_io(&Transparent(sqlx::Error::RowNotFound)));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::{
 use sqlx::{Pool, Transaction};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-use super::Isolation;
+use super::{Isolation, Reason};
 use crate::{
     Database,
     store::{NotCommitted, trusted},
@@ -109,15 +109,12 @@ impl<Db: Database> Session<Db> {
             .unwrap_or_else(|| Err(NotCommitted::during(sqlx::Error::WorkerCrashed)))
     }
 
-    pub(crate) async fn rollback(mut self) {
-        let Some(transaction) = self.0.take() else {
-            return;
-        };
-        // If even that fails, the connection is of no use, and its end is the transaction's.
-        let rolled_back = whole(Db::SETS_SESSION, Db::rollback(transaction)).await;
-        if let Some(Err(error)) = rolled_back {
-            tracing::debug!(%error, "a transaction could not be rolled back; its connection is given up");
-        }
+    /// Why it failed, if it did: then the connection is of no use, and its end is the
+    /// transaction's.
+    pub(crate) async fn rollback(mut self) -> Option<Reason> {
+        let transaction = self.0.take()?;
+        let rolled_back = whole(Db::SETS_SESSION, Db::rollback(transaction)).await?;
+        rolled_back.err().map(|error| Reason::of::<Db>(&error))
     }
 
     /// For the closure. `None` if somebody has it.
