@@ -190,6 +190,20 @@ macro_rules! unknown_outcome {
                 assert_eq!(effects!(db), (1, 0));
             }
 
+            /// The second attempt finds that the first was not committed: then its word is final.
+            #[tokio::test]
+            async fn it_is_known_once_a_later_attempt_has_looked() {
+                scene!(db, scene, proxy);
+                *proxy.next.lock().unwrap() = Some(Cut::Commit);
+                let error = scene.transactions.transaction("Pay").command_id("c-1").run(async |mut tx| {
+                    sqlx::query("insert into effects values (1)").execute(&mut *tx).await?;
+                    if tx.attempt() == 1 { Ok(()) } else { Err(Oops::No) }
+                }).await.unwrap_err();
+                assert_eq!((error.attempts(), error.reason()), (2, Reason::Rejected));
+                assert!(!error.outcome_is_unknown(), "{error}");
+                assert_eq!(effects!(db), (0, 0));
+            }
+
             /// Before the commit nothing is open: it is simply tried again, where the policy says so.
             #[tokio::test]
             async fn a_connection_that_is_lost_before_the_commit_is_retried_in_the_background() {
