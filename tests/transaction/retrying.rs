@@ -104,7 +104,7 @@ on_each_database! {
         let (stop, stopped) = tokio::sync::oneshot::channel();
         let stop = std::sync::Mutex::new(Some(stop));
         let calls = AtomicU32::new(0);
-        let error = scene.transactions.clone().sleeper(Forever).transaction("Stop")
+        let run = scene.transactions.clone().sleeper(Forever).transaction("Stop")
             .policy(policy())
             .cancel_on(async { stopped.await.unwrap() })
             .run(async |tx| {
@@ -117,7 +117,9 @@ on_each_database! {
                     stop.send(()).unwrap();
                 });
                 Err::<(), _>(Oops::Deadlock)
-            }).await.unwrap_err();
+            });
+        let stopped = tokio::time::timeout(Duration::from_secs(10), run).await;
+        let error = stopped.expect("it sleeps for ever").unwrap_err();
         assert_eq!((error.attempts(), error.stopped()), (1, Stopped::Cancelled));
         assert_eq!(calls.into_inner(), 1);
     }

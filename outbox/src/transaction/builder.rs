@@ -61,7 +61,8 @@ impl<Db: Database> RetryingTransaction<Db> {
     /// whether it was committed.
     ///
     /// An error of the closure is not stored: nothing is. To have a "no" remembered, return it as
-    /// the result. Ids are kept apart by operation, and kept for seven days unless
+    /// the result. The id appears in the log lines of retries; make it one that says nothing of a
+    /// person. Ids are kept apart by operation, and kept for seven days unless
     /// [`OutboxBuilder::command_retention`](crate::OutboxBuilder::command_retention) says
     /// otherwise.
     pub fn command_id(self, id: impl fmt::Display) -> RetryingTransaction<Db, WithCommand> {

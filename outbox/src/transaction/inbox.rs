@@ -1,8 +1,8 @@
 //! [`Inbox`]: messages that are handled once, however often they arrive.
 
-use std::{collections::BTreeSet, fmt};
+use std::{collections::BTreeSet, fmt, marker::PhantomData};
 
-use crate::{Database, Error, Outbox, Result, error::While as _, store::Names};
+use crate::{Database, Error, Result, error::While as _, store::Names};
 
 /// Messages that are handled once, however often they arrive. For consumers of brokers that
 /// deliver at least once, as all of them do.
@@ -28,7 +28,8 @@ use crate::{Database, Error, Outbox, Result, error::While as _, store::Names};
 /// # }
 /// ```
 pub struct Inbox<'a, Db: Database> {
-    outbox: &'a Outbox<Db>,
+    names: &'a Names,
+    database: PhantomData<fn() -> Db>,
 }
 
 /// Whether a message is new.
@@ -42,12 +43,11 @@ pub enum Seen {
 }
 
 impl<'a, Db: Database> Inbox<'a, Db> {
-    pub(crate) fn new(outbox: &'a Outbox<Db>) -> Self {
-        Self { outbox }
-    }
-
-    fn names(&self) -> &Names {
-        &self.outbox.inner.names
+    pub(crate) fn new(names: &'a Names) -> Self {
+        Self {
+            names,
+            database: PhantomData,
+        }
     }
 
     /// Notes a message of this source, in the caller's transaction.
@@ -97,7 +97,7 @@ impl<'a, Db: Database> Inbox<'a, Db> {
         if sorted.is_empty() {
             return Ok(Vec::new());
         }
-        let new = Db::receive(connection, self.names(), source, &sorted)
+        let new = Db::receive(connection, self.names, source, &sorted)
             .await
             .doing("noting messages in the inbox")?;
         let mut new: BTreeSet<String> = new.into_iter().collect();

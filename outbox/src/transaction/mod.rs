@@ -131,7 +131,7 @@ impl Shared {
 }
 
 impl<Db: Database> Transactions<Db> {
-    /// On this pool. Commands need the tables of an [`Outbox`] with the usual names.
+    /// On this pool. Commands and the inbox need the tables of an [`Outbox`] with the usual names.
     pub fn new(pool: Pool<Db>) -> Self {
         Self::with_names(pool, Names::usual())
     }
@@ -185,6 +185,12 @@ impl<Db: Database> Transactions<Db> {
     pub fn transaction(&self, operation: &'static str) -> RetryingTransaction<Db> {
         RetryingTransaction::new(self.clone(), operation)
     }
+
+    /// Messages that are handled once, however often they arrive.
+    #[must_use]
+    pub fn inbox(&self) -> Inbox<'_, Db> {
+        Inbox::new(&self.names)
+    }
 }
 
 impl<Db: Database> Outbox<Db> {
@@ -199,7 +205,7 @@ impl<Db: Database> Outbox<Db> {
     /// Messages that are handled once, however often they arrive.
     #[must_use]
     pub fn inbox(&self) -> Inbox<'_, Db> {
-        Inbox::new(self)
+        self.inner.transactions.inbox()
     }
 }
 
