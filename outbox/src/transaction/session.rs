@@ -4,6 +4,7 @@ use std::{
     fmt,
     ops::{Deref, DerefMut},
     sync::Arc,
+    time::Duration,
 };
 
 use sqlx::{Pool, Transaction};
@@ -69,6 +70,9 @@ impl<Db: Database> fmt::Debug for Tx<Db> {
     }
 }
 
+/// How long the end of a transaction that was dropped is waited for.
+const UNANSWERED: Duration = Duration::from_secs(5);
+
 /// An open transaction, or none for the moment in which it ends by value. Dropped, it is rolled
 /// back, with nothing left behind in its session.
 pub(crate) struct Session<Db: Database>(Option<Transaction<'static, Db>>);
@@ -85,9 +89,9 @@ impl<Db: Database> Session<Db> {
     ) -> Result<Self, sqlx::Error> {
         let sql = Db::begin_sql(isolation, read_only);
         let connection = pool.acquire().await?;
-        // Whole, also if the caller goes away meanwhile: half begun, a session could go back to
-        // the pool in a state that nobody expects.
-        whole(Db::SETS_SESSION, async move {
+        // Whole, also if the caller goes away meanwhile: sqlx rolls back only what it knows to have
+        // begun, and half begun, a session would go back to the pool with an open transaction.
+        whole(true, async move {
             let begun = Transaction::begin(connection, Some(trusted(sql))).await;
             begun.map(|transaction| Self(Some(transaction)))
         })
@@ -133,7 +137,8 @@ impl<Db: Database> Drop for Session<Db> {
         if Db::SETS_SESSION
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
         {
-            runtime.spawn(Db::rollback(transaction));
+            // What it was doing when it was dropped may have left the connection unusable.
+            runtime.spawn(tokio::time::timeout(UNANSWERED, Db::rollback(transaction)));
         }
     }
 }
