@@ -39,6 +39,14 @@ pub enum Error {
         /// The name of the event.
         event: &'static str,
     },
+    /// A message that the inbox cannot note. Nothing was written.
+    #[error("{what} has 1 to 255 bytes and no NUL, and this one has {bytes} bytes")]
+    BadMessage {
+        /// What it is.
+        what: &'static str,
+        /// Its length.
+        bytes: usize,
+    },
     /// The handlers cannot be started.
     #[error(transparent)]
     Registry(#[from] RegistryError),

@@ -21,6 +21,9 @@
 //! 12. **settle**: writes what became of records, many at a time.
 //! 13. **operations**: what a person on call looks at and changes; `Operations`.
 //!
+//! **transaction** is beside that way: the service's own transactions, tried again as a whole;
+//! commands that are done once, and an inbox.
+//!
 //! **config** is the same from a file and the environment; **testing** drives all of it by hand.
 
 mod attempt;
@@ -41,6 +44,8 @@ pub mod operations;
 mod outbox;
 #[cfg(feature = "_store")]
 mod schedule;
+#[cfg(feature = "_store")]
+pub mod transaction;
 
 #[cfg(feature = "_store")]
 mod partition;

@@ -8,6 +8,7 @@ use std::{
         Arc,
         atomic::{AtomicBool, AtomicI64, Ordering},
     },
+    time::Duration,
 };
 
 use sqlx::Pool;
@@ -20,6 +21,7 @@ use crate::{
     fetch::Fetcher,
     settle::Settler,
     store::{self, Due, Inserts, Names},
+    transaction::{Observer, Sleeper, Transactions},
     wake::Wake,
 };
 
@@ -65,6 +67,10 @@ pub(crate) struct Inner<Db: Database> {
     /// `retry.pin-at-schedule`: what a record gets that is scheduled without its own `max_retries`.
     pub(crate) pinned_max_retries: Option<u32>,
     pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) transactions: Transactions<Db>,
+    /// How long commands and messages are remembered.
+    pub(crate) command_retention: Option<Duration>,
+    pub(crate) inbox_retention: Option<Duration>,
     /// The test kit's: time is what it shows, also where the database would say.
     #[cfg(feature = "testing")]
     pub(crate) hand_clock: Option<crate::ManualClock>,
@@ -136,6 +142,10 @@ impl<Db: Database> Outbox<Db> {
             #[cfg(feature = "testing")]
             hand_clock: None,
             clock: Arc::new(SystemClock),
+            observer: None,
+            sleeper: None,
+            command_retention: Some(WEEK),
+            inbox_retention: Some(WEEK),
         }
     }
 
@@ -209,6 +219,10 @@ pub struct OutboxBuilder<Db: Database> {
     prefix: String,
     limits: Limits,
     clock: Arc<dyn Clock>,
+    observer: Option<Arc<dyn Observer>>,
+    sleeper: Option<Arc<dyn Sleeper>>,
+    command_retention: Option<Duration>,
+    inbox_retention: Option<Duration>,
     #[cfg(feature = "testing")]
     hand_clock: Option<crate::ManualClock>,
 }
@@ -314,6 +328,32 @@ impl<Db: Database> OutboxBuilder<Db> {
         self
     }
 
+    /// Who is told what happens to [transactions](crate::transaction).
+    pub fn transaction_observer(mut self, observer: impl Observer + 'static) -> Self {
+        self.observer = Some(Arc::new(observer));
+        self
+    }
+
+    /// What waits between the attempts of [transactions](crate::transaction).
+    pub fn transaction_sleeper(mut self, sleeper: impl Sleeper + 'static) -> Self {
+        self.sleeper = Some(Arc::new(sleeper));
+        self
+    }
+
+    /// How long the results of commands are kept: longer than anybody repeats one. The dispatcher
+    /// removes older ones. `None`: for ever. Default: seven days.
+    pub fn command_retention(mut self, time: impl Into<Option<Duration>>) -> Self {
+        self.command_retention = time.into();
+        self
+    }
+
+    /// How long the [inbox](Outbox::inbox) remembers a message: longer than anybody sends one
+    /// again. The dispatcher removes older ones. `None`: for ever. Default: seven days.
+    pub fn inbox_retention(mut self, time: impl Into<Option<Duration>>) -> Self {
+        self.inbox_retention = time.into();
+        self
+    }
+
     /// Checks everything, and creates or updates the tables unless the configuration says
     /// otherwise.
     ///
@@ -322,8 +362,16 @@ impl<Db: Database> OutboxBuilder<Db> {
     pub async fn build(self) -> Result<Outbox<Db>> {
         self.config.check()?;
         let names = Names::new(self.schema, self.prefix)?;
+        let transactions = Transactions::with_names(self.pool.clone(), names.clone()).told(
+            Arc::clone(&self.clock),
+            self.sleeper,
+            self.observer,
+        );
         let outbox = Outbox {
             inner: Arc::new(Inner {
+                transactions,
+                command_retention: self.command_retention,
+                inbox_retention: self.inbox_retention,
                 clock: self.clock,
                 #[cfg(feature = "testing")]
                 hand_clock: self.hand_clock,
@@ -346,6 +394,9 @@ impl<Db: Database> OutboxBuilder<Db> {
         Ok(outbox)
     }
 }
+
+/// How long commands and messages are remembered unless something else is said.
+const WEEK: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// How many parts the keys are divided into. Stored with each record: not to be changed under
 /// stored ones.

@@ -18,6 +18,7 @@ impl<Db: Database> Run<Db> {
             return;
         }
         self.pruned_at = now;
+        self.start_forgetting();
         let busy = self.pruning.as_ref();
         let time = match self.outbox.inner.config.processing.retention {
             Retention::For(time) => time,
@@ -42,9 +43,40 @@ impl<Db: Database> Run<Db> {
         }));
     }
 
+    /// Removes commands and messages that are older than they are to be remembered. Each process
+    /// does: what one has removed the others do not find.
+    fn start_forgetting(&mut self) {
+        let forgetting = self.forgetting.as_ref();
+        if forgetting.is_some_and(|forgetting| !forgetting.is_finished()) {
+            return;
+        }
+        let outbox = self.outbox.clone();
+        self.forgetting = Some(tokio::spawn(async move {
+            let operations = outbox.operations();
+            let (commands, messages) =
+                (outbox.inner.command_retention, outbox.inner.inbox_retention);
+            let forget = async {
+                if let Some(time) = commands {
+                    operations.prune_commands(time).await?;
+                }
+                if let Some(time) = messages {
+                    operations.prune_inbox(time).await?;
+                }
+                Ok::<(), crate::Error>(())
+            };
+            if let Err(error) = forget.await {
+                let error = anyhow::Error::from(error);
+                tracing::warn!("old commands and messages were not removed: {error:#}");
+            }
+        }));
+    }
+
     /// In the middle of a batch nothing of it is removed.
     pub(super) fn stop_pruning(&mut self) {
-        if let Some(pruning) = self.pruning.take() {
+        for pruning in [self.pruning.take(), self.forgetting.take()]
+            .into_iter()
+            .flatten()
+        {
             pruning.abort();
         }
     }

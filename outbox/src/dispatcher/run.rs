@@ -61,6 +61,8 @@ pub(super) struct Run<Db: Database> {
     pub(super) full_since: Option<Instant>,
     pub(super) pruned_at: Instant,
     pub(super) pruning: Option<JoinHandle<()>>,
+    /// Removes old commands and messages.
+    pub(super) forgetting: Option<JoinHandle<()>>,
     /// What the watcher says. It ends when this is dropped.
     pub(super) session: Option<watch::Receiver<Session>>,
     /// The session under which the leases were confirmed.
@@ -94,6 +96,7 @@ impl<Db: Database> Run<Db> {
             full_since: None,
             pruned_at: now,
             pruning: None,
+            forgetting: None,
             session: None,
             confirmed: 0,
             left: BTreeMap::new(),

@@ -2,6 +2,7 @@
 
 mod change;
 mod filter;
+mod forget;
 mod prune;
 mod status;
 mod step;

@@ -1,6 +1,7 @@
 //! The tables, and every statement on them. SQL stands in the driver files only; they mirror each
 //! other, function by function.
 
+mod command;
 mod fetch;
 mod lease;
 mod link;
@@ -17,6 +18,7 @@ mod settle;
 pub(crate) mod sqlite;
 #[cfg(test)]
 mod tests;
+mod transaction;
 mod watch;
 
 use std::{collections::BTreeMap, time::Duration};
@@ -25,6 +27,7 @@ use jiff::Timestamp;
 use sqlx::{AssertSqlSafe, Pool, SqlSafeStr as _, SqlStr};
 
 use crate::{Record, Result};
+pub(crate) use command::{Claim, CommandKey, CommandSql, Remembered};
 pub(crate) use fetch::{FetchSql, Fetched, FetchedDelivery, Known, LaneName, Page, Writers};
 #[cfg(test)]
 pub(crate) use lease::Owned;
@@ -36,6 +39,7 @@ pub(crate) use names::Names;
 pub(crate) use operate::{OperateSql, Prunable};
 pub(crate) use report::{Counted, Query, ReportSql};
 pub(crate) use settle::{Batch, DeliveryRow, FailureRow, SettleSql};
+pub(crate) use transaction::{NotCommitted, TransactSql};
 pub(crate) use watch::{Gone, Heard, SessionKey, Tick, WatchSql};
 
 /// A database that can hold the outbox: `sqlx::Sqlite`, `sqlx::Postgres` or `sqlx::MySql`, each
@@ -48,7 +52,16 @@ pub trait Database: sqlx::Database + Driver {}
 
 /// What each driver does. Sealed: users choose a database, they do not write one.
 pub trait Driver:
-    SchemaSql + PublishSql + LeaseSql + FetchSql + SettleSql + ReportSql + OperateSql + WatchSql
+    SchemaSql
+    + PublishSql
+    + LeaseSql
+    + FetchSql
+    + SettleSql
+    + ReportSql
+    + OperateSql
+    + WatchSql
+    + TransactSql
+    + CommandSql
 {
 }
 

@@ -20,6 +20,14 @@ impl Names {
         Ok(Self { schema, prefix })
     }
 
+    /// Those of an outbox of which nothing else was said.
+    pub(crate) fn usual() -> Self {
+        Self {
+            schema: None,
+            prefix: "outbox_".to_owned(),
+        }
+    }
+
     /// A table, quoted with the database's own mark.
     pub(crate) fn table(&self, name: &str, mark: char) -> String {
         let table = format!("{mark}{}{name}{mark}", self.prefix);

@@ -1,5 +1,6 @@
 //! MySQL 8.0 and MariaDB 10.6. Times are in UTC, whatever the session's time zone is.
 
+mod command;
 mod fetch;
 mod lease;
 mod operate;
@@ -8,6 +9,7 @@ mod report;
 mod rows;
 mod schema;
 mod settle;
+mod transaction;
 mod watch;
 
 use sqlx::MySql;

@@ -24,12 +24,14 @@ impl SchemaSql for MySql {
             index("delivery_waiting"),
             index("delivery_due"),
         );
+        let (command, inbox) = (names.table("command", '`'), names.table("inbox", '`'));
         let (failure, instance, lease, pause) = (
             names.table("failure", '`'),
             names.table("instance", '`'),
             names.table("lease", '`'),
             names.table("pause", '`'),
         );
+        let (command_created, inbox_created) = (index("command_created"), index("inbox_created"));
         vec![Migration {
             version: 1,
             // Keys are bytes: no collation takes two of them for the same. There are no partial
@@ -115,6 +117,28 @@ impl SchemaSql for MySql {
                     "create table if not exists {pause} (
     handler varchar(255) primary key,
     paused_at datetime(6) not null
+) engine = innodb character set utf8mb4 collate utf8mb4_bin"
+                ),
+                // What was done before: the results of commands, the messages that arrived.
+                format!(
+                    "create table if not exists {command} (
+    operation varbinary(255) not null,
+    command_id varbinary(255) not null,
+    fingerprint varchar(255),
+    result longtext,
+    created_at datetime(6) not null,
+    primary key (operation, command_id),
+    index {command_created} (created_at)
+) engine = innodb character set utf8mb4 collate utf8mb4_bin"
+                ),
+                format!(
+                    "create table if not exists {inbox} (
+    source varbinary(255) not null,
+    message_id varbinary(255) not null,
+    receipt binary(16) not null,
+    created_at datetime(6) not null,
+    primary key (source, message_id),
+    index {inbox_created} (created_at)
 ) engine = innodb character set utf8mb4 collate utf8mb4_bin"
                 ),
             ],

@@ -1,5 +1,6 @@
 //! PostgreSQL.
 
+mod command;
 mod fetch;
 mod lease;
 mod operate;
@@ -7,6 +8,7 @@ mod publish;
 mod report;
 mod schema;
 mod settle;
+mod transaction;
 mod watch;
 
 use sqlx::Postgres;

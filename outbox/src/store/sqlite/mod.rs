@@ -1,5 +1,6 @@
 //! SQLite. Times are whole microseconds since 1970.
 
+mod command;
 mod fetch;
 mod lease;
 mod operate;
@@ -9,6 +10,7 @@ mod schema;
 mod settle;
 #[cfg(feature = "testing")]
 pub(crate) mod testing;
+mod transaction;
 mod watch;
 
 use sqlx::Sqlite;

@@ -32,12 +32,15 @@ impl SchemaSql for Sqlite {
             index("delivery_due"),
             index("delivery_failed"),
         );
+        let (command, inbox) = (names.table("command", '"'), names.table("inbox", '"'));
         let (failure, instance, lease, pause) = (
             names.table("failure", '"'),
             names.table("instance", '"'),
             names.table("lease", '"'),
             names.table("pause", '"'),
         );
+        let (command_created, inbox_created) = (index("command_created"), index("inbox_created"));
+        let (commands, messages) = (table("command"), table("inbox"));
         vec![Migration {
             version: 1,
             statements: vec![
@@ -139,6 +142,27 @@ impl SchemaSql for Sqlite {
     paused_at integer not null default ({NOW})
 )"
                 ),
+                // What was done before: the results of commands, the messages that arrived.
+                format!(
+                    "create table if not exists {command} (
+    operation text not null,
+    command_id text not null,
+    fingerprint text,
+    result text,
+    created_at integer not null default ({NOW}),
+    primary key (operation, command_id)
+)"
+                ),
+                format!("create index if not exists {command_created} on {commands} (created_at)"),
+                format!(
+                    "create table if not exists {inbox} (
+    source text not null,
+    message_id text not null,
+    created_at integer not null default ({NOW}),
+    primary key (source, message_id)
+)"
+                ),
+                format!("create index if not exists {inbox_created} on {messages} (created_at)"),
             ],
         }]
     }

@@ -1,0 +1,115 @@
+//! [`Deadline`]: until when a transaction is worth anything to its caller.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::clock::later;
+
+/// Until when a transaction is worth anything to its caller.
+///
+/// No attempt starts that cannot end in time, no wait outlives it, and an attempt that is running
+/// when it passes is rolled back. A commit that has begun is not cut off.
+///
+/// ```
+/// use std::time::Duration;
+/// use outbox::transaction::Deadline;
+///
+/// // Three seconds from the call of `run` on, of which the answer needs half a second.
+/// let deadline = Deadline::after(Duration::from_secs(3)).minus(Duration::from_millis(500));
+/// assert_eq!(deadline, Deadline::after(Duration::from_millis(2500)));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use = "a deadline is given to a transaction"]
+pub struct Deadline(When);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum When {
+    After(Duration),
+    At(Timestamp),
+}
+
+impl Deadline {
+    /// That long from the call of `run` on.
+    pub const fn after(time: Duration) -> Self {
+        Self(When::After(time))
+    }
+
+    /// That moment, such as the end of the request.
+    pub const fn at(time: Timestamp) -> Self {
+        Self(When::At(time))
+    }
+
+    /// Earlier by a margin of safety.
+    pub fn minus(self, margin: Duration) -> Self {
+        Self(match self.0 {
+            When::After(time) => When::After(time.saturating_sub(margin)),
+            When::At(time) => {
+                let margin = jiff::SignedDuration::try_from(margin);
+                let time = margin.ok().and_then(|margin| time.checked_sub(margin).ok());
+                When::At(time.unwrap_or(Timestamp::MIN))
+            }
+        })
+    }
+
+    /// The moment, for a run that starts now.
+    pub(crate) fn from(self, now: Timestamp) -> Timestamp {
+        match self.0 {
+            When::After(time) => later(now, time),
+            When::At(time) => time,
+        }
+    }
+}
+
+/// What is left until `end`; nothing if it has passed.
+pub(crate) fn remaining(end: Timestamp, now: Timestamp) -> Duration {
+    Duration::try_from(end.duration_since(now)).unwrap_or(Duration::ZERO)
+}
+
+/// Whether an attempt that starts after `delay` and takes `attempt` is over before `end`.
+pub(crate) fn has_time(end: Timestamp, now: Timestamp, delay: Duration, attempt: Duration) -> bool {
+    delay.saturating_add(attempt) < remaining(end, now)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    #[test]
+    fn the_delay_and_the_attempt_have_to_fit() {
+        let now = Timestamp::UNIX_EPOCH;
+        let end = Deadline::after(ms(100)).from(now);
+        assert!(has_time(end, now, ms(40), ms(50)));
+        assert!(!has_time(end, now, ms(50), ms(50)));
+        assert!(!has_time(end, later(now, ms(60)), ms(0), ms(50)));
+        assert!(!has_time(end, later(now, ms(200)), ms(0), ms(0)));
+    }
+
+    #[test]
+    fn a_margin_comes_off_either_form() {
+        let now = Timestamp::UNIX_EPOCH;
+        let at = Deadline::at(later(now, ms(100))).minus(ms(30));
+        let after = Deadline::after(ms(100)).minus(ms(30));
+        assert_eq!(at.from(now), after.from(now));
+        assert_eq!(Deadline::after(ms(1)).minus(Duration::MAX).from(now), now);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_started_ends_in_time(
+            total in 0..10_000u64, passed in 0..20_000u64, delay: u64, attempt: u64,
+        ) {
+            let start = Timestamp::UNIX_EPOCH;
+            let (end, now) = (later(start, ms(total)), later(start, ms(passed)));
+            if has_time(end, now, ms(delay), ms(attempt)) {
+                prop_assert!(passed + delay + attempt < total);
+            }
+        }
+    }
+}

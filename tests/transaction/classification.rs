@@ -1,0 +1,133 @@
+//! What the databases themselves say, and what it is taken for.
+
+use std::time::Duration;
+
+use outbox::transaction::{Reason, TxRetry};
+use outbox_tests::on_each_database;
+
+use crate::scene::{Oops, Scene};
+
+/// What the database says to this statement.
+macro_rules! reason {
+    ($db:ident, $sql:expr) => {{
+        let run = $db.outbox.transaction("Try").run(async |mut tx| {
+            sqlx::query(sqlx::AssertSqlSafe($sql.to_owned()))
+                .execute(&mut *tx)
+                .await?;
+            Ok::<_, Oops>(())
+        });
+        let error = run.await.unwrap_err();
+        assert_eq!(error.attempts(), 1, "{error:?}");
+        error.reason()
+    }};
+}
+
+const TABLES: [&str; 3] = [
+    "create table parent (id bigint primary key)",
+    "create table child (id bigint primary key, parent bigint not null, n bigint,
+        constraint positive check (n > 0), foreign key (parent) references parent (id))",
+    "insert into parent values (1)",
+];
+
+on_each_database! {
+    async fn mistakes_are_told_apart_and_none_is_retried(db) {
+        for sql in TABLES {
+            database::execute(&db.pool, sql).await;
+        }
+        assert_eq!(reason!(db, "insert into parent values (1)"), Reason::UniqueViolation);
+        assert_eq!(reason!(db, "insert into child values (1, 99, 1)"), Reason::ForeignKeyViolation);
+        assert_eq!(reason!(db, "insert into child values (1, 1, -1)"), Reason::CheckViolation);
+        assert_eq!(reason!(db, "insert into child values (1, null, 1)"), Reason::NotNullViolation);
+        assert_eq!(reason!(db, "insert parent into"), Reason::SyntaxError);
+        assert_eq!(reason!(db, "insert into nowhere values (1)"), Reason::MissingObject);
+        assert_eq!(reason!(db, "update parent set other = 1"), Reason::MissingObject);
+    }
+
+    async fn a_full_pool_is_not_retried(db) {
+        let pool = db.pool.options().clone()
+            .max_connections(1)
+            .acquire_timeout(Duration::from_millis(30))
+            .connect_with((*db.pool.connect_options()).clone()).await.unwrap();
+        let held = pool.acquire().await.unwrap();
+        let transactions = outbox::transaction::Transactions::new(pool.clone());
+        let error = transactions.transaction("Any")
+            .policy(TxRetry::background())
+            .run(async |_| Ok::<_, Oops>(())).await.unwrap_err();
+        assert_eq!((error.reason(), error.attempts()), (Reason::PoolTimeout, 1));
+        drop(held);
+    }
+}
+
+/// What another transaction, or a setting, makes of a statement.
+macro_rules! timeouts {
+    ($($database:ident: $lock:literal, $statement:literal, $slow:literal;)*) => {$(
+        mod $database {
+            use super::*;
+            use outbox_tests::database::$database as database;
+
+            #[tokio::test]
+            async fn timeouts_are_told_apart_and_depend_on_the_tier() {
+                let db = database::fresh().await;
+                for sql in TABLES {
+                    database::execute(&db.pool, sql).await;
+                }
+                let mut other = db.pool.begin().await.unwrap();
+                sqlx::query("update parent set id = id + 10").execute(&mut *other).await.unwrap();
+                for (policy, attempts) in [(TxRetry::interactive(), 1), (TxRetry::background(), 5)] {
+                    let scene = Scene::of(&db);
+                    let error = scene.transactions.transaction("Wait").policy(policy).run(async |mut tx| {
+                        sqlx::query($lock).execute(&mut *tx).await?;
+                        sqlx::query("update parent set id = id + 1").execute(&mut *tx).await?;
+                        Ok::<_, Oops>(())
+                    }).await.unwrap_err();
+                    assert_eq!((error.reason(), error.attempts()), (Reason::LockTimeout, attempts));
+                    assert_eq!(scene.counted.of("lock_timeout Wait"), attempts as usize);
+                }
+                other.rollback().await.unwrap();
+                let scene = Scene::of(&db);
+                let background = scene.transactions.transaction("Slow").policy(TxRetry::background());
+                let error = background.run(async |mut tx| {
+                    sqlx::query($statement).execute(&mut *tx).await?;
+                    sqlx::query($slow).execute(&mut *tx).await?;
+                    Ok::<_, Oops>(())
+                }).await.unwrap_err();
+                assert_eq!((error.reason(), error.attempts()), (Reason::StatementTimeout, 1));
+            }
+        }
+    )*};
+}
+
+mod waiting {
+    use super::*;
+
+    timeouts! {
+        postgres: "set local lock_timeout = '10ms'", "set local statement_timeout = '20ms'", "select pg_sleep(5)";
+        mysql: "set innodb_lock_wait_timeout = 1", "set max_statement_time = 0.02",
+            "select count(*) from seq_1_to_100000000000 where seq % 7 = 3";
+    }
+}
+
+mod permission {
+    use super::*;
+    use outbox_tests::database::postgres as database;
+
+    #[tokio::test]
+    async fn what_is_not_allowed_is_not_retried() {
+        let db = database::fresh().await;
+        database::execute(&db.pool, TABLES[0]).await;
+        let run = db.outbox.transaction("Peek").run(async |mut tx| {
+            sqlx::query("set local role pg_monitor")
+                .execute(&mut *tx)
+                .await?;
+            sqlx::query("insert into parent values (1)")
+                .execute(&mut *tx)
+                .await?;
+            Ok::<_, Oops>(())
+        });
+        let error = run.await.unwrap_err();
+        assert_eq!(
+            (error.reason(), error.attempts()),
+            (Reason::PermissionDenied, 1)
+        );
+    }
+}

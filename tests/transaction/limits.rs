@@ -1,0 +1,125 @@
+//! Deadline, cancellation, budget and circuit.
+
+use std::{
+    sync::atomic::{AtomicU32, Ordering},
+    time::Duration,
+};
+
+use outbox::transaction::{Budget, Cause, Deadline, Reason, Stopped, Transactions};
+use outbox_tests::on_each_database;
+
+use crate::scene::{Naps, Oops, Scene, policy};
+
+const EFFECTS: &str = "create table effects (id bigint not null)";
+const EFFECT: &str = "insert into effects values (1)";
+const COUNT: &str = "select count(*) from effects";
+
+on_each_database! {
+    async fn no_attempt_starts_that_cannot_end_in_time(db) {
+        let (scene, calls) = (Scene::of(&db), AtomicU32::new(0));
+        let error = scene.transactions.transaction("Late").policy(policy())
+            .deadline(Deadline::after(Duration::from_millis(50)))
+            .run(async |_| {
+                calls.fetch_add(1, Ordering::Relaxed);
+                Ok::<_, Oops>(())
+            }).await.unwrap_err();
+        assert_eq!((error.attempts(), error.stopped()), (0, Stopped::Deadline));
+        assert_eq!(calls.into_inner(), 0);
+    }
+
+    async fn an_attempt_that_outlives_the_deadline_is_rolled_back(db) {
+        database::execute(&db.pool, EFFECTS).await;
+        let error = db.outbox.transaction("Long").policy(policy())
+            .deadline(Deadline::after(Duration::from_millis(300)))
+            .run(async |mut tx| {
+                sqlx::query(EFFECT).execute(&mut *tx).await?;
+                std::future::pending::<()>().await;
+                Ok::<_, Oops>(())
+            }).await.unwrap_err();
+        assert_eq!((error.attempts(), error.stopped(), error.reason()), (1, Stopped::Deadline, Reason::Deadline));
+        assert_eq!(database::number(&db.pool, COUNT).await, 0);
+        database::execute(&db.pool, EFFECT).await;
+        assert_eq!(database::number(&db.pool, COUNT).await, 1);
+    }
+
+    async fn cancelling_rolls_back_what_is_running(db) {
+        database::execute(&db.pool, EFFECTS).await;
+        let (stop, stopped) = tokio::sync::oneshot::channel();
+        let stop = std::sync::Mutex::new(Some(stop));
+        let error = db.outbox.transaction("Stop")
+            .cancel_on(async { stopped.await.unwrap() })
+            .run(async |mut tx| {
+                sqlx::query(EFFECT).execute(&mut *tx).await?;
+                stop.lock().unwrap().take().unwrap().send(()).unwrap();
+                std::future::pending::<()>().await;
+                Ok::<_, Oops>(())
+            }).await.unwrap_err();
+        assert_eq!((error.attempts(), error.stopped()), (1, Stopped::Cancelled));
+        assert_eq!(database::number(&db.pool, COUNT).await, 0);
+    }
+
+    async fn a_storm_of_retries_stops_itself(db) {
+        let (scene, calls) = (Scene::of(&db), AtomicU32::new(0));
+        let policy = policy().budget(Budget::new(5, 0.1, 0));
+        let mut budget_stopped = 0;
+        for _ in 0..100 {
+            let error = scene.transactions.transaction("Storm").policy(policy.clone()).run(async |_| {
+                calls.fetch_add(1, Ordering::Relaxed);
+                Err::<(), _>(Oops::Deadlock)
+            }).await.unwrap_err();
+            budget_stopped += u32::from(error.stopped() == Stopped::Budget);
+        }
+        // 100 calls, 5 retries from the bucket, and one for each ten calls; not 300.
+        let calls = calls.into_inner();
+        assert!((110..=115).contains(&calls), "{calls} calls");
+        assert!(budget_stopped > 80, "{budget_stopped}");
+        // Another operation has a budget of its own.
+        let other = scene.transactions.transaction("Other").policy(policy).run(async |tx| {
+            if tx.attempt() == 1 { Err(Oops::Deadlock) } else { Ok(()) }
+        });
+        other.await.unwrap();
+    }
+}
+
+/// Nobody listens there.
+fn nowhere() -> Transactions<sqlx::Postgres> {
+    let options = "postgres://nobody@127.0.0.1:1/nothing"
+        .parse::<sqlx::postgres::PgConnectOptions>()
+        .unwrap();
+    let pool = sqlx::postgres::PgPoolOptions::new()
+        .acquire_timeout(Duration::from_millis(20))
+        .connect_lazy_with(options);
+    Transactions::new(pool)
+}
+
+#[tokio::test]
+async fn an_unreachable_database_opens_the_circuit_and_a_probe_tries_again() {
+    let naps = Naps::default();
+    let transactions = nowhere().clock(naps.clock.clone()).sleeper(naps.clone());
+    let run = || {
+        let transaction = transactions.transaction("Any");
+        transaction.run(async |_| Ok::<_, Oops>(()))
+    };
+    for _ in 0..5 {
+        let error = run().await.unwrap_err();
+        assert_eq!((error.attempts(), error.reason()), (1, Reason::PoolTimeout));
+        assert_eq!(
+            error.stopped(),
+            Stopped::NotRetryable,
+            "saturation is not retried"
+        );
+    }
+    let refused = run().await.unwrap_err();
+    assert_eq!(
+        (refused.attempts(), refused.stopped()),
+        (0, Stopped::CircuitOpen)
+    );
+    assert!(matches!(refused.cause(), Cause::Stopped));
+    naps.clock.advance(Duration::from_secs(1));
+    let probe = run().await.unwrap_err();
+    assert_eq!(
+        (probe.attempts(), probe.stopped()),
+        (1, Stopped::NotRetryable)
+    );
+    assert_eq!(run().await.unwrap_err().stopped(), Stopped::CircuitOpen);
+}

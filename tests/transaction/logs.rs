@@ -1,0 +1,108 @@
+//! The log lines of the reference's section 36, with its fields.
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    sync::{Arc, Mutex},
+};
+
+use outbox_tests::database;
+use tracing::{
+    Event, Metadata, Subscriber,
+    field::{Field, Visit},
+    span,
+};
+
+use crate::scene::{Oops, Scene, policy};
+
+type Line = BTreeMap<&'static str, String>;
+
+/// Keeps the lines of this crate.
+#[derive(Clone, Default)]
+struct Lines(Arc<Mutex<Vec<Line>>>);
+
+struct Reader(Line);
+
+impl Visit for Reader {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.0.insert(field.name(), format!("{value:?}"));
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.0.insert(field.name(), value.to_owned());
+    }
+}
+
+impl Subscriber for Lines {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.target().starts_with("outbox::transaction")
+    }
+
+    fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
+        span::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
+
+    fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
+
+    fn event(&self, event: &Event<'_>) {
+        let mut reader = Reader(Line::new());
+        reader
+            .0
+            .insert("level", event.metadata().level().to_string());
+        event.record(&mut reader);
+        self.0.lock().unwrap().push(reader.0);
+    }
+
+    fn enter(&self, _: &span::Id) {}
+
+    fn exit(&self, _: &span::Id) {}
+}
+
+#[tokio::test]
+async fn a_retry_and_its_end_are_logged_without_what_users_store() {
+    let db = database::sqlite::fresh().await;
+    let (scene, lines) = (Scene::of(&db), Lines::default());
+    let _guard = tracing::subscriber::set_default(lines.clone());
+    scene
+        .transactions
+        .transaction("ApproveCase")
+        .policy(policy().max_attempts(2))
+        .correlation_id("r-9")
+        .command_id("c-1")
+        .run(async |_| Err::<(), _>(Oops::Deadlock))
+        .await
+        .unwrap_err();
+    let line = |fields: &[(&'static str, &str)]| -> Line {
+        let fields = fields.iter();
+        fields
+            .map(|(name, value)| (*name, (*value).to_owned()))
+            .collect()
+    };
+    let lines = lines.0.lock().unwrap().clone();
+    assert_eq!(
+        lines,
+        [
+            line(&[
+                ("level", "INFO"),
+                ("event", "transaction_retry"),
+                ("operation", "ApproveCase"),
+                ("attempt", "2"),
+                ("reason", "deadlock"),
+                ("delayMs", "50"),
+                ("commandId", "c-1"),
+                ("correlationId", "r-9"),
+            ]),
+            line(&[
+                ("level", "WARN"),
+                ("event", "transaction_retry_exhausted"),
+                ("operation", "ApproveCase"),
+                ("attempts", "2"),
+                ("reason", "deadlock"),
+                ("commandId", "c-1"),
+                ("correlationId", "r-9"),
+            ]),
+        ]
+    );
+}

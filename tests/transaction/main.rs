@@ -1,0 +1,16 @@
+//! Transactions that are tried again, commands and the inbox, on real databases.
+
+#![expect(clippy::unwrap_used, reason = "every function here is part of a test")]
+
+mod classification;
+mod commands;
+mod conflicts;
+mod events;
+mod inbox;
+mod limits;
+mod logs;
+mod retrying;
+mod reviewers;
+mod scene;
+mod unknown_outcome;
+mod whole;
