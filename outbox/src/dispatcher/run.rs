@@ -39,6 +39,9 @@ use crate::{
     watch::{Session, Watcher},
 };
 
+/// How long the first claim waits for the session. Without it, leases that run out are all there is.
+const SESSION: Duration = Duration::from_secs(1);
+
 /// One running dispatcher.
 pub(super) struct Run<Db: Database> {
     pub(super) outbox: Outbox<Db>,
@@ -113,11 +116,18 @@ impl<Db: Database> Run<Db> {
         let Some(mut fetcher) = self.fetcher.take() else {
             return Ok(());
         };
+        // First the session, so that nothing is owned by a process whose end nobody would see.
+        self.start_watching();
+        if let Some(session) = &mut self.session
+            && Db::SESSIONS
+        {
+            let alive = |session: &Session| session.number() > 1;
+            let _ = tokio::time::timeout(SESSION, session.wait_for(alive)).await;
+        }
         let asked = self.asked(Instant::now());
         let answer = fetcher.claim(&self.claim()).await;
         self.fetcher = Some(fetcher);
         self.claimed(asked, answer?);
-        self.start_watching();
         Ok(())
     }
 
@@ -129,6 +139,7 @@ impl<Db: Database> Run<Db> {
             self.engine.leases.owner,
             Arc::clone(&inner.wake),
             inner.config.poll_interval.min(YEAR),
+            self.lease_micros(),
             self.session.is_some(),
         );
         self.session = watcher.map(|(watcher, session)| {

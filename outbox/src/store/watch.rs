@@ -94,6 +94,19 @@ pub trait WatchSql: sqlx::Database {
         async { Ok(()) }
     }
 
+    /// Joins, for `micros` microseconds from now, so that the others never see this instance
+    /// without its session.
+    #[doc(hidden)]
+    fn join(
+        _: &mut Self::Line,
+        _: &Names,
+        _owner: Uuid,
+        _: SessionKey,
+        _micros: i64,
+    ) -> impl Future<Output = Result<(), sqlx::Error>> + Send {
+        async { Ok(()) }
+    }
+
     /// Lets the others see it, or not any more, and whether this instance is wary. Awake.
     #[doc(hidden)]
     fn show(

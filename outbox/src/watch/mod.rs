@@ -43,6 +43,8 @@ pub(crate) struct Watcher<Db: Database> {
     owner: Uuid,
     wake: Arc<Wake>,
     poll: Duration,
+    /// How long it lives without saying so again, in microseconds.
+    lease: i64,
     pulse: Pulse,
     /// This is not its first connection.
     had_a_line: bool,
@@ -63,6 +65,7 @@ impl<Db: Database> Watcher<Db> {
         owner: Uuid,
         wake: Arc<Wake>,
         poll: Duration,
+        lease: i64,
         again: bool,
     ) -> Option<(Self, tokio::sync::watch::Receiver<Session>)> {
         if pool.options().get_max_connections() < SMALL_POOL {
@@ -75,12 +78,14 @@ impl<Db: Database> Watcher<Db> {
             owner,
             wake,
             poll,
+            lease,
             pulse,
             had_a_line: false,
             highest: 0,
             leases: String::new(),
             strange: 0,
-            wary: false,
+            // It trusts for a short time until it has seen that it is alone.
+            wary: true,
         };
         Some((watcher, session))
     }
@@ -178,6 +183,10 @@ impl<Db: Database> Watcher<Db> {
         in_time(Db::hold(line, session)).await?;
         // Before others see it, and may bury this process for its loss ..
         self.pulse.begins(Instant::now());
+        if !self.had_a_line {
+            let (names, owner, micros) = (&self.names, self.owner, self.lease);
+            in_time(Db::join(line, names, owner, session, micros)).await?;
+        }
         self.show(line, Some(session)).await?;
         // .. and again, so that no claim counts that was made when they saw the one before.
         self.pulse.begins(Instant::now());

@@ -35,6 +35,27 @@ impl WatchSql for MySql {
         Ok(())
     }
 
+    async fn join(
+        line: &mut Self::Line,
+        names: &Names,
+        owner: Uuid,
+        session: SessionKey,
+        micros: i64,
+    ) -> Result<(), sqlx::Error> {
+        let instance = names.table("instance", '`');
+        let sql = trusted(format!(
+            "insert ignore into {instance} (id, session, wary, started_at, expires_at)
+values (?, ?, true, utc_timestamp(6), utc_timestamp(6) + interval ? microsecond)"
+        ));
+        sqlx::query(sql)
+            .bind(owner)
+            .bind(lock(session))
+            .bind(micros)
+            .execute(&mut **line)
+            .await?;
+        Ok(())
+    }
+
     async fn show(
         line: &mut Self::Line,
         names: &Names,

@@ -40,6 +40,27 @@ impl WatchSql for Postgres {
         Ok(())
     }
 
+    async fn join(
+        line: &mut PgListener,
+        names: &Names,
+        owner: Uuid,
+        session: SessionKey,
+        micros: i64,
+    ) -> Result<(), sqlx::Error> {
+        let instance = names.table("instance", '"');
+        let sql = trusted(format!(
+            "insert into {instance} (id, session, wary, expires_at)
+values ($1, $2, true, clock_timestamp() + $3 * interval '1 microsecond') on conflict do nothing"
+        ));
+        sqlx::query(sql)
+            .bind(owner)
+            .bind(session.0)
+            .bind(micros)
+            .execute(line)
+            .await?;
+        Ok(())
+    }
+
     async fn show(
         line: &mut PgListener,
         names: &Names,

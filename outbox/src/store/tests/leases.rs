@@ -265,6 +265,62 @@ async fn nothing_of_settling_stays_in_the_session() {
     assert_eq!(db.statuses().await, ["completed", "completed", "unhandled"]);
 }
 
+/// Nobody sees an instance without its session; one that is there already is left as it is.
+#[cfg(any(feature = "postgres", feature = "mysql"))]
+async fn joins_once<Db: super::database::Look>(db: &super::database::Store<Db>) {
+    use crate::store::SessionKey;
+
+    let (owner, key) = (Uuid::now_v7(), SessionKey::new());
+    let mut line = Db::open(&db.pool, &db.names).await.unwrap();
+    Db::hold(&mut line, key).await.unwrap();
+    for _ in 0..2 {
+        Db::join(&mut line, &db.names, owner, key, 60_000_000)
+            .await
+            .unwrap();
+    }
+    let tick = Db::tick(&mut line, &db.names, owner, Some(key), 0)
+        .await
+        .unwrap();
+    assert!(
+        tick.held && tick.shown && tick.gone.is_empty() && tick.peers == 0,
+        "{tick:?}"
+    );
+    let mut other = Db::open(&db.pool, &db.names).await.unwrap();
+    let seen = Db::tick(&mut other, &db.names, Uuid::nil(), None, 0)
+        .await
+        .unwrap();
+    assert!(
+        !seen.held && seen.peers == 1 && seen.gone.is_empty(),
+        "{seen:?}"
+    );
+    Db::let_go(&mut line).await.unwrap();
+    drop(line);
+    // Its end may take a moment.
+    for _ in 0..100 {
+        let seen = Db::tick(&mut other, &db.names, Uuid::nil(), None, 0)
+            .await
+            .unwrap();
+        if let [gone] = &*seen.gone {
+            assert!(gone.id == owner && gone.wary);
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    panic!("nobody saw its end");
+}
+
+#[cfg(feature = "postgres")]
+#[tokio::test]
+async fn the_end_of_a_session_of_postgres_is_seen() {
+    joins_once(&super::database::postgres().await).await;
+}
+
+#[cfg(feature = "mysql")]
+#[tokio::test]
+async fn the_end_of_a_session_of_mysql_is_seen() {
+    joins_once(&super::database::mysql().await).await;
+}
+
 /// Whose row says at this moment that it has another session is not buried for the one before.
 #[cfg(feature = "postgres")]
 #[tokio::test]
