@@ -3,7 +3,7 @@
 use uuid::Uuid;
 
 use super::{foreign, older, on_each_database};
-use crate::store::{Batch, Instance, Lease, LeaseSql as _};
+use crate::store::{Instance, Lease, LeaseSql as _};
 
 fn epochs(leases: &[Lease]) -> Vec<i64> {
     leases.iter().map(|lease| lease.epoch).collect()
@@ -191,7 +191,7 @@ async fn who_freezes_in_a_transaction_of_mariadb_loses_its_locks() {
 #[cfg(feature = "postgres")]
 #[tokio::test]
 async fn who_freezes_in_a_batch_of_postgres_loses_its_locks() {
-    use crate::store::SettleSql as _;
+    use crate::store::{Batch, SettleSql as _};
 
     let db = super::database::postgres().await;
     let fence = db.own().await;
@@ -229,7 +229,7 @@ async fn who_freezes_in_a_batch_of_postgres_loses_its_locks() {
 #[cfg(feature = "postgres")]
 #[tokio::test]
 async fn nothing_of_settling_stays_in_the_session() {
-    use crate::store::SettleSql as _;
+    use crate::store::{Batch, SettleSql as _};
 
     let db = super::database::postgres().await;
     let (fence, mut connection) = (db.own().await, db.pool.acquire().await.unwrap());
