@@ -187,7 +187,7 @@ impl<Db: Database> Run<Db> {
             writing.abort();
         }
         tracing::warn!(
-            "the dispatcher was dropped without `shutdown`; its leases run out by themselves"
+            "the dispatcher was dropped without `shutdown`; others take over as from a process that died"
         );
     }
 }

@@ -13,7 +13,7 @@ use super::Driver;
 pub(crate) struct Link<Db: Driver> {
     pool: Pool<Db>,
     held: Option<PoolConnection<Db>>,
-    /// For writing what may be forgotten in a crash.
+    /// For writing what became of records.
     settles: bool,
 }
 
@@ -30,7 +30,7 @@ impl<Db: Driver> Link<Db> {
         }
     }
 
-    /// For writing what may be forgotten in a crash.
+    /// For writing what became of records.
     pub(crate) fn settling(pool: Pool<Db>) -> Self {
         Self {
             settles: true,

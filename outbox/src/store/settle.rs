@@ -170,8 +170,8 @@ pub trait SettleSql: sqlx::Database {
         limit: i64,
     ) -> impl Future<Output = Result<u64, sqlx::Error>> + Send;
 
-    /// Prepares a connection that is kept. `settles`: a database that can do so forgets the last
-    /// moments of what it wrote with it after a crash; the records are then delivered again.
+    /// Prepares a connection that is kept; `settles`: for writing what became of records. Nothing
+    /// that a transaction of somebody else must not find, behind a proxy that shares sessions.
     #[doc(hidden)]
     fn tune(
         connection: &mut Self::Connection,
