@@ -167,7 +167,8 @@ macro_rules! on_servers {
                 let took = stays.took_over(&keys, frozen).expect("all keys");
                 let (least, most) = (percentile(&took, 0), percentile(&took, 100));
                 println!("taken over after SIGSTOP, with a lease of 30 s: {least:?} to {most:?}");
-                assert!(most < Duration::from_secs(33), "{most:?}");
+                // Its lease, and what a busy machine adds.
+                assert!(most < Duration::from_secs(32), "{most:?}");
                 // Not before: it might have gone on any moment.
                 assert!(least > Duration::from_secs(15), "{least:?}");
                 // It finds out by itself, and gets its share again.

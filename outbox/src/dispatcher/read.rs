@@ -11,6 +11,7 @@ use super::{
 };
 use crate::{
     Database,
+    clock::YEAR,
     fetch::{Arrived, Fetcher, Round},
     lease::{Claim, Claimed},
     store::Lease,
@@ -149,6 +150,7 @@ impl<Db: Database> Run<Db> {
         self.left = claimed.left.into_iter().map(since).collect();
         self.share = claimed.share;
         self.reserved = claimed.reserved;
+        self.next_expiry = claimed.next_expiry.map(|left| now + left.min(YEAR));
         let (held, draining) = (self.engine.leases.count(), self.engine.lanes.closed());
         if gained && held > self.share {
             self.hand_over.rests(now);
@@ -192,6 +194,9 @@ impl<Db: Database> Run<Db> {
     pub(super) fn claim_at(&self) -> Instant {
         let mut at = self.engine.leases.renew_at();
         at = at.min(self.paused_at + PAUSED_EVERY);
+        if let Some(expiry) = self.next_expiry {
+            at = at.min(expiry);
+        }
         if let Some(since) = self.left.values().min() {
             at = at.min((*since + LEFT_FOR).max(self.paused_at + LEFT_FOR / 4));
         }

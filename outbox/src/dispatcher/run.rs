@@ -77,6 +77,8 @@ pub(super) struct Run<Db: Database> {
     pub(super) share: usize,
     /// Whether something is reserved to others, who may not take it.
     pub(super) reserved: bool,
+    /// When another instance may be taken for dead, as it was seen by the last claim.
+    pub(super) next_expiry: Option<Instant>,
 }
 
 impl<Db: Database> Run<Db> {
@@ -106,6 +108,7 @@ impl<Db: Database> Run<Db> {
             hand_over: HandOver::default(),
             share: 0,
             reserved: false,
+            next_expiry: None,
             engine,
             outbox,
         }

@@ -20,6 +20,10 @@ use crate::{
 /// would otherwise be the first to see that it is free.
 const RESERVED: Duration = Duration::from_secs(2);
 
+/// Leases run out this long after their instance at the latest: one statement renews both, a moment
+/// after the other.
+const AFTER_EXPIRY: Duration = Duration::from_millis(20);
+
 /// What a claim is asked with.
 #[derive(Debug)]
 pub(crate) struct Claim {
@@ -50,6 +54,9 @@ pub(crate) struct Claimed {
     pub(crate) left: BTreeSet<Lease>,
     /// Whether something is reserved to those who have too few.
     pub(crate) reserved: bool,
+    /// How long until another instance may be taken for dead, if it does not say before that it
+    /// lives.
+    pub(crate) next_expiry: Option<Duration>,
     /// The handlers that were paused.
     pub(crate) paused: Vec<String>,
 }
@@ -98,6 +105,9 @@ impl Claim {
             peers: plan.peers,
             left: plan.left,
             reserved: plan.reserved || !self.drained.is_empty(),
+            next_expiry: plan
+                .next_expiry
+                .map(|left| Duration::from_micros(left.unsigned_abs()) + AFTER_EXPIRY),
             paused: Db::paused(connection, names).await?,
         })
     }

@@ -27,6 +27,8 @@ pub(crate) struct Plan {
     pub(crate) reserved: bool,
     /// Instances that have not said for too long that they live.
     pub(crate) expired: Vec<Uuid>,
+    /// Microseconds until the next of the others has not.
+    pub(crate) next_expiry: Option<i64>,
 }
 
 impl Plan {
@@ -36,7 +38,7 @@ impl Plan {
             .instances
             .iter()
             .filter(|instance| instance.id != me)
-            .partition(|instance| instance.expired);
+            .partition(|instance| instance.expired());
         let before_me = alive.iter().filter(|other| other.id < me).count();
         let share = share(survey.leases.len(), alive.len() + 1, before_me);
         let held = survey.leases.iter().filter(|l| l.owner == Some(me)).count();
@@ -52,6 +54,7 @@ impl Plan {
             share,
             peers: alive.len(),
             expired: expired.iter().map(|instance| instance.id).collect(),
+            next_expiry: alive.iter().map(|instance| instance.left).min(),
             ..Self::default()
         };
         for row in rows {
@@ -99,7 +102,7 @@ mod tests {
     fn instances(of: &[u8]) -> Vec<Instance> {
         let instance = |n: &u8| Instance {
             id: id(*n),
-            expired: false,
+            left: 30_000_000 + i64::from(*n),
         };
         of.iter().map(instance).collect()
     }
@@ -172,9 +175,12 @@ mod tests {
             instances: instances(&[1, 2]),
             leases: vec![row(0, Some(1), false), row(1, Some(2), true)],
         };
-        survey.instances[1].expired = true;
+        let plan = Plan::new(&survey, id(1), &BTreeSet::new());
+        assert_eq!((plan.expired, plan.next_expiry), (vec![], Some(30_000_002)));
+        survey.instances[1].left = 0;
         let plan = Plan::new(&survey, id(1), &BTreeSet::new());
         assert_eq!((plan.take, plan.expired), (vec![1], vec![id(2)]));
+        assert_eq!(plan.next_expiry, None);
     }
 
     /// Instances come and go; each looks, takes and hands over by its own plan.

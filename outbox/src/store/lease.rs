@@ -50,13 +50,13 @@ pub struct Survey {
 }
 
 impl Survey {
-    /// From rows: instance and whether it has expired; partition, epoch, owner and whether that
-    /// has expired.
+    /// From rows: instance and the microseconds it has left; partition, epoch, owner and whether
+    /// that has expired.
     pub(crate) fn of(
-        instances: Vec<(Uuid, bool)>,
+        instances: Vec<(Uuid, i64)>,
         leases: impl IntoIterator<Item = (u16, i64, Option<Uuid>, bool)>,
     ) -> Self {
-        let instance = |(id, expired)| Instance { id, expired };
+        let instance = |(id, left)| Instance { id, left };
         let owned = |(part, epoch, owner, expired)| Owned {
             part,
             epoch,
@@ -74,8 +74,14 @@ impl Survey {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Instance {
     pub(crate) id: Uuid,
-    /// It has not said for too long that it lives.
-    pub(crate) expired: bool,
+    /// Microseconds, by the database's clock, until it has not said for too long that it lives.
+    pub(crate) left: i64,
+}
+
+impl Instance {
+    pub(crate) fn expired(&self) -> bool {
+        self.left <= 0
+    }
 }
 
 /// A partition and its owner.

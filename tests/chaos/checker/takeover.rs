@@ -1,5 +1,6 @@
 //! **Takeover**: for each kill and each key that the victim served within the second before, and
-//! that had something to deliver: the time until another process starts something of that key.
+//! that had something to deliver: the time until another process starts what waited. What the
+//! victim still finished in its last moments is not started again, and is no sample.
 
 use std::collections::BTreeMap;
 
@@ -25,12 +26,14 @@ pub(super) fn measure(known: &Known<'_>, verdict: &mut Verdict) {
                 lane.starts()
                     .any(|visit| visit.pid == pid && recent.contains(&visit.at))
             };
-            if !served(lane) || !waits(known, lane, fault.from) {
+            if !served(lane) {
                 continue;
             }
-            let mut later = lane
-                .starts()
-                .filter(|visit| visit.at > fault.from && visit.pid != pid);
+            let mut later = lane.starts().filter(|visit| {
+                visit.at > fault.from
+                    && visit.pid != pid
+                    && waits(known, lane, visit.event, fault.from)
+            });
             if let Some(next) = later.next() {
                 let took = next.at - fault.from;
                 let shortest = first.entry(key).or_insert(took);
@@ -42,9 +45,10 @@ pub(super) fn measure(known: &Known<'_>, verdict: &mut Verdict) {
     verdict.takeovers.sort_unstable();
 }
 
-/// Whether something of it was committed by then and not completed.
-fn waits(known: &Known<'_>, lane: &Lane<'_>, at: Nanos) -> bool {
-    lane.sent.iter().any(|sent| {
+/// Whether this event was committed by then and not completed.
+fn waits(known: &Known<'_>, lane: &Lane<'_>, event: i64, at: Nanos) -> bool {
+    let mut sent = lane.sent.iter().filter(|sent| sent.event == event);
+    sent.any(|sent| {
         let committed = known.acknowledged.get(&sent.tx);
         let completed = |visit: &crate::history::Visit, end| {
             end == End::Ok && visit.event == sent.event && visit.at <= at

@@ -98,9 +98,9 @@ on duplicate key update expires_at = values(expires_at)"
     ) -> Result<Survey, sqlx::Error> {
         let (instance, lease) = (names.table("instance", '`'), names.table("lease", '`'));
         let instances = trusted(format!(
-            "select id, expires_at <= utc_timestamp(6) from {instance}"
+            "select id, timestampdiff(microsecond, utc_timestamp(6), expires_at) from {instance}"
         ));
-        let instances: Vec<(Uuid, bool)> = sqlx::query_as(instances)
+        let instances: Vec<(Uuid, i64)> = sqlx::query_as(instances)
             .fetch_all(&mut *connection)
             .await?;
         let leases = trusted(format!(

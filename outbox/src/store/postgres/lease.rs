@@ -89,9 +89,9 @@ where owner = $1 and (select count(*) from alive) = 1"
     async fn survey(connection: &mut PgConnection, names: &Names) -> Result<Survey, sqlx::Error> {
         let (instance, lease) = (names.table("instance", '"'), names.table("lease", '"'));
         let instances = trusted(format!(
-            "select id, expires_at <= clock_timestamp() from {instance}"
+            "select id, (extract(epoch from expires_at - clock_timestamp()) * 1000000)::bigint from {instance}"
         ));
-        let instances: Vec<(Uuid, bool)> = sqlx::query_as(instances)
+        let instances: Vec<(Uuid, i64)> = sqlx::query_as(instances)
             .fetch_all(&mut *connection)
             .await?;
         let leases = trusted(format!(

@@ -97,8 +97,8 @@ on conflict (id) do update set expires_at = excluded.expires_at"
         names: &Names,
     ) -> Result<Survey, sqlx::Error> {
         let (instance, lease) = (names.table("instance", '"'), names.table("lease", '"'));
-        let instances = trusted(format!("select id, expires_at <= {NOW} from {instance}"));
-        let instances: Vec<(Uuid, bool)> = sqlx::query_as(instances)
+        let instances = trusted(format!("select id, expires_at - {NOW} from {instance}"));
+        let instances: Vec<(Uuid, i64)> = sqlx::query_as(instances)
             .fetch_all(&mut *connection)
             .await?;
         let leases = trusted(format!(
