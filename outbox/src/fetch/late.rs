@@ -28,14 +28,16 @@ const FOUND_EVERY: Duration = Duration::from_secs(1);
 /// have not been looked for yet.
 ///
 /// A transaction locks the record table before it draws an id, so one that was not among the
-/// writers at the last look brings only ids above the highest that had been seen then. When it
+/// writers at the last look brings only ids above the highest that had been drawn then. When it
 /// ends, its rows can be seen before its lock is gone: one more scan from there finds them all.
+/// A backlog that nobody adds to is so read once: all of its ids had been drawn.
 ///
 /// Written and read by the fetcher only. When it is dropped, the next look starts from zero.
 #[derive(Debug, Default)]
 pub(crate) struct Late {
-    /// The highest id that had been seen before the last look.
-    highest: i64,
+    /// The highest id that had been drawn before the last look, as far as is known: the highest
+    /// that had been seen, at least.
+    drawn: i64,
     generations: VecDeque<Generation>,
     /// For databases that do not name their writers.
     unknown: Option<Ages>,
@@ -70,15 +72,19 @@ impl Late {
     /// Takes a look, for all partitions: `highest` is the highest id that was seen **before** the
     /// writers were asked for. What is read now is read after that.
     pub(crate) fn look(&mut self, parts: &[u16], highest: i64, writers: Writers, now: Instant) {
+        let mut drawn_now = highest;
         let above = match writers {
-            Writers::Known(writers) => self.ended(highest, writers),
+            Writers::Known { names, drawn } => {
+                drawn_now = drawn_now.max(drawn.unwrap_or(0));
+                self.ended(highest, names)
+            }
             Writers::Unknown { clock } => {
                 let ages = self.unknown.get_or_insert_default();
                 Some(ages.look(clock, now))
             }
             Writers::InOrder => None,
         };
-        self.highest = highest;
+        self.drawn = drawn_now;
         self.floors.retain(|part, _| parts.contains(part));
         if let Some(above) = above {
             self.read_again(parts, above);
@@ -97,7 +103,7 @@ impl Late {
     fn ended(&mut self, highest: i64, writers: Vec<String>) -> Option<i64> {
         let current: HashSet<String> = writers.into_iter().collect();
         // Whoever came and ended since the last look.
-        let mut above = (highest > self.highest).then_some(self.highest);
+        let mut above = (highest > self.drawn).then_some(self.drawn);
         let mut known: HashSet<&String> = HashSet::new();
         for generation in &mut self.generations {
             let before = generation.writers.len();
@@ -115,7 +121,7 @@ impl Late {
         let writers: HashSet<String> = new.cloned().collect();
         if !writers.is_empty() {
             self.generations.push_back(Generation {
-                above: self.highest,
+                above: self.drawn,
                 writers,
             });
         }
@@ -207,7 +213,10 @@ mod tests {
     const PARTS: [u16; 2] = [0, 1];
 
     fn known(writers: &[&str]) -> Writers {
-        Writers::Known(writers.iter().map(ToString::to_string).collect())
+        Writers::Known {
+            names: writers.iter().map(ToString::to_string).collect(),
+            drawn: None,
+        }
     }
 
     /// From where partition 0 is read after a look.
@@ -228,6 +237,26 @@ mod tests {
         assert_eq!(from(&mut late, 300, known(&[])), Some(0));
         late.floors.clear();
         assert!(!late.possible());
+    }
+
+    #[tokio::test]
+    async fn what_had_been_drawn_before_nobody_brings_anew() {
+        let mut late = Late::default();
+        let drawn = |writers, drawn| match known(writers) {
+            Writers::Known { names, .. } => Writers::Known {
+                names,
+                drawn: Some(drawn),
+            },
+            other => other,
+        };
+        assert_eq!(from(&mut late, 0, drawn(&[], 500)), None);
+        // A backlog is read, and nobody writes.
+        assert_eq!(from(&mut late, 100, drawn(&[], 500)), None);
+        assert_eq!(from(&mut late, 200, drawn(&["a"], 510)), None);
+        // Who came since brings more than had been drawn.
+        assert_eq!(from(&mut late, 300, drawn(&[], 520)), Some(500));
+        assert_eq!(from(&mut late, 515, drawn(&[], 520)), None);
+        assert_eq!(from(&mut late, 530, drawn(&[], 530)), Some(520));
     }
 
     #[tokio::test(start_paused = true)]
@@ -298,6 +327,8 @@ mod tests {
     #[derive(Default)]
     struct World {
         next_id: i64,
+        /// Whether it says which ids have been drawn.
+        tells_drawn: bool,
         next_name: u32,
         open: BTreeMap<u8, (String, Vec<(i64, u8)>)>,
         visible: BTreeSet<(i64, u8)>,
@@ -317,10 +348,12 @@ mod tests {
             if self.plan.is_none() {
                 return;
             }
-            let writers = self.open.values().map(|(name, _)| name.clone()).collect();
+            let writers = Writers::Known {
+                names: self.open.values().map(|(name, _)| name.clone()).collect(),
+                drawn: self.tells_drawn.then_some(self.next_id),
+            };
             let (highest, now) = (self.marks.highest(), Instant::now());
-            self.late
-                .look(&PARTS, highest, Writers::Known(writers), now);
+            self.late.look(&PARTS, highest, writers, now);
         }
 
         fn read(&mut self) {
@@ -372,8 +405,8 @@ mod tests {
         /// However transactions interleave with fetches: nothing is lost or read twice, and what
         /// one writer wrote is read in order.
         #[test]
-        fn late_committers_are_found_in_order(steps in steps()) {
-            let mut world = World::default();
+        fn late_committers_are_found_in_order(steps in steps(), tells_drawn in any::<bool>()) {
+            let mut world = World { tells_drawn, ..World::default() };
             PARTS.iter().for_each(|part| world.marks.add(*part));
             for step in steps {
                 world.step(step);

@@ -53,7 +53,12 @@ pub struct LaneName {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Writers {
     /// These. Each name stands for one transaction and is never used again.
-    Known(Vec<String>),
+    Known {
+        names: Vec<String>,
+        /// The highest id that had been drawn before they were asked for, if the database tells:
+        /// whoever is not among them brings higher ones only.
+        drawn: Option<i64>,
+    },
     /// The database does not say. What its clock shows.
     Unknown { clock: Timestamp },
     /// None ever: ids are committed in their order.

@@ -240,16 +240,28 @@ order by d.id limit $3"
 
     async fn writers(connection: &mut PgConnection, names: &Names) -> Result<Writers, sqlx::Error> {
         // A transaction takes this lock before it draws an id, and gives it up after its rows
-        // can be seen.
-        let holders = sqlx::query_scalar(
-            "select virtualtransaction from pg_locks
-where locktype = 'relation' and relation = $1::regclass and mode = 'RowExclusiveLock' and granted and pid is distinct from pg_backend_pid()
-    and database = (select oid from pg_database where datname = current_database())",
+        // can be seen. The highest drawn id is read first: the outer side of a nested loop. Who
+        // may write the table need not be allowed to look at its sequence.
+        let rows: Vec<(Option<i64>, Option<String>)> = sqlx::query_as(
+            "select s.drawn, l.virtualtransaction
+from (
+    select case when has_sequence_privilege(id, 'usage, select') then coalesce(pg_sequence_last_value(id), 0) end as drawn
+    from cast(pg_get_serial_sequence($1, 'id') as regclass) as id
+    offset 0
+) s
+left join lateral (
+    select virtualtransaction from pg_locks
+    where locktype = 'relation' and relation = $1::regclass and mode = 'RowExclusiveLock' and granted
+        and pid is distinct from pg_backend_pid()
+        and database = (select oid from pg_database where datname = current_database())
+) l on true",
         )
         .bind(names.table("record", '"'))
         .fetch_all(connection)
         .await?;
-        Ok(Writers::Known(holders))
+        let drawn = rows.first().and_then(|row| row.0);
+        let names = rows.into_iter().filter_map(|row| row.1).collect();
+        Ok(Writers::Known { names, drawn })
     }
 
     async fn unhandled(

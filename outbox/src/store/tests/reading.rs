@@ -187,35 +187,61 @@ async fn postgres_names_the_transactions_that_are_writing() {
 
     let db = super::database::postgres().await;
     let mut connection = db.pool.acquire().await.unwrap();
-    let nobody = Postgres::writers(&mut connection, &db.names).await.unwrap();
-    assert_eq!(nobody, Writers::Known(Vec::new()));
+    let writers = async |connection: &mut sqlx::PgConnection| {
+        let writers = Postgres::writers(connection, &db.names).await.unwrap();
+        let Writers::Known { names, drawn } = writers else {
+            panic!("PostgreSQL knows its writers")
+        };
+        (names, drawn.unwrap())
+    };
+    assert_eq!(writers(&mut connection).await, (vec![], 0));
 
     let mut tx = db.pool.begin().await.unwrap();
     Postgres::insert(&mut tx, &db.inserts, &record("a", 1))
         .await
         .unwrap();
-    let Writers::Known(first) = Postgres::writers(&mut connection, &db.names).await.unwrap() else {
-        panic!("PostgreSQL knows its writers")
-    };
-    assert_eq!(first.len(), 1);
+    let (first, drawn) = writers(&mut connection).await;
+    assert_eq!((first.len(), drawn), (1, 1));
     // Whoever asks is not meant.
-    assert_eq!(
-        Postgres::writers(&mut tx, &db.names).await.unwrap(),
-        Writers::Known(Vec::new())
-    );
+    assert_eq!(writers(&mut tx).await, (vec![], 1));
     // Another transaction of the same session has another name.
     tx.rollback().await.unwrap();
-    assert_eq!(
-        Postgres::writers(&mut connection, &db.names).await.unwrap(),
-        nobody
-    );
+    assert_eq!(writers(&mut connection).await, (vec![], 1));
     let mut tx = db.pool.begin().await.unwrap();
     Postgres::insert(&mut tx, &db.inserts, &record("a", 1))
         .await
         .unwrap();
-    let second = Postgres::writers(&mut connection, &db.names).await.unwrap();
-    assert_ne!(second, Writers::Known(first));
-    assert_ne!(second, nobody);
+    let (second, drawn) = writers(&mut connection).await;
+    assert_eq!((second.len(), drawn), (1, 2));
+    assert_ne!(second, first);
+}
+
+/// Who may write the table need not be allowed to look at its sequence.
+#[cfg(feature = "postgres")]
+#[tokio::test]
+async fn without_a_right_to_the_sequence_nothing_is_said_of_drawn_ids() {
+    use sqlx::Postgres;
+
+    let db = super::database::postgres().await;
+    db.publish(&[("a", 1)]).await;
+    let role = format!("plain_{}", uuid::Uuid::now_v7().simple());
+    let mut tx = db.pool.begin().await.unwrap();
+    for sql in [
+        format!("create role {role}"),
+        format!("grant all on outbox_record to {role}"),
+        format!("set local role {role}"),
+    ] {
+        sqlx::query(crate::store::trusted(sql))
+            .execute(&mut *tx)
+            .await
+            .unwrap();
+    }
+    let writers = Postgres::writers(&mut tx, &db.names).await.unwrap();
+    let nothing = Writers::Known {
+        names: vec![],
+        drawn: None,
+    };
+    assert_eq!(writers, nothing);
 }
 
 #[cfg(feature = "sqlite")]
