@@ -1,38 +1,58 @@
-//! `cargo run --release -p outbox-bench -- <scenario>`
+//! `cargo run --release -p outbox-bench -- <scenario> --db postgres|mysql|sqlite`
 //!
 //! Machines are noisy, so every scenario measures two things in the same run, alternating, and
-//! reports the best (or median) of several rounds of each, and their ratio.
+//! compares the best of several rounds of each. What a run delivered is checked: a fast wrong run is
+//! a failure.
+//!
+//! # Layout
+//!
+//! - **arguments**: what the program is told; **server**: a throw-away server, where none is given.
+//! - **scenario**: one file for each, on a **site**: a database with the outbox's tables and nothing
+//!   else in it.
+//! - **backlog** fills the table, **ours** drains it with the library, **floor** without it.
+//! - **event** is what is published; **tally** checks what was delivered; **usage** is what it cost
+//!   the server.
+//! - **verdict** is a figure beside its goal; **table** and **report** show them.
 
-mod check_time;
-mod dispatch;
-mod memory;
+mod arguments;
+mod backlog;
+mod database;
+mod event;
+mod floor;
+mod json;
+mod ours;
+mod progress;
 mod rounds;
+mod scenario;
+mod server;
+mod site;
+mod table;
+mod tally;
+mod usage;
+mod verdict;
 
-use anyhow::bail;
+use std::process::ExitCode;
 
-const USAGE: &str = "usage: outbox-bench <scenario>
+use arguments::Arguments;
 
-scenarios:
-  dispatch     one record through one handler in memory, against the same work by hand
-  check-time   `cargo check` of a crate with 300 handlers, against the same without attributes
-  memory [sqlite|postgres|mysql] [records]
-               the peak while a million records drain, against that of a tenth of them
-  all          every one of them";
-
-fn main() -> anyhow::Result<()> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let Some((scenario, arguments)) = arguments.split_first() else {
-        bail!("{USAGE}")
-    };
-    match scenario.as_str() {
-        "dispatch" => dispatch::run(),
-        "check-time" => check_time::run(),
-        "memory" => memory::run(arguments),
-        "all" => {
-            dispatch::run()?;
-            check_time::run()?;
-            memory::run(arguments)
-        }
-        other => bail!("no scenario `{other}`\n{USAGE}"),
+fn main() -> anyhow::Result<ExitCode> {
+    let arguments = Arguments::read();
+    if let Some(code) = server::run_with_servers(&arguments)? {
+        return Ok(code);
     }
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    let verdicts = runtime.block_on(scenario::run(&arguments))?;
+    println!("\n{}", table::Table(&verdicts));
+    if arguments.json {
+        for verdict in &verdicts {
+            println!("{}", json::line(verdict)?);
+        }
+    }
+    let missed = verdicts.iter().any(verdict::Verdict::missed);
+    Ok(match arguments.strict && missed {
+        true => ExitCode::FAILURE,
+        false => ExitCode::SUCCESS,
+    })
 }

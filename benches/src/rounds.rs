@@ -1,38 +1,85 @@
-//! Alternating rounds of two measurements.
+//! Two measurements in turns, so that both meet the same noise.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// How long a piece of work takes.
-pub(crate) fn timed<T>(work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<Duration> {
-    let start = Instant::now();
-    let result = work()?;
-    let took = start.elapsed();
-    std::hint::black_box(result);
-    Ok(took)
+use crate::{progress::Progress, usage::Usage};
+
+/// One run.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Measured {
+    pub(crate) records: u64,
+    pub(crate) time: Duration,
+    pub(crate) usage: Option<Usage>,
 }
 
-/// The times of both, measured in turns so that a slow moment of the machine hits both.
-pub(crate) fn alternate(
-    rounds: usize,
-    mut ours: impl FnMut() -> anyhow::Result<Duration>,
-    mut reference: impl FnMut() -> anyhow::Result<Duration>,
-) -> anyhow::Result<(Vec<Duration>, Vec<Duration>)> {
-    let mut times = (Vec::new(), Vec::new());
-    for _ in 0..rounds {
-        times.0.push(ours()?);
-        times.1.push(reference()?);
+impl Measured {
+    /// Records in a second.
+    pub(crate) fn rate(&self) -> f64 {
+        self.records as f64 / self.time.as_secs_f64().max(f64::EPSILON)
     }
-    Ok(times)
 }
 
-/// For work whose true cost is disturbed only upwards.
-pub(crate) fn best(times: &[Duration]) -> Duration {
-    times.iter().min().copied().unwrap_or_default()
+/// Runs both, in turns, so often.
+pub(crate) async fn alternate<Ours, Reference>(
+    progress: &Progress,
+    scenario: &str,
+    rounds: usize,
+    mut ours: impl AsyncFnMut() -> anyhow::Result<Ours>,
+    mut reference: impl AsyncFnMut() -> anyhow::Result<Reference>,
+) -> anyhow::Result<(Vec<Ours>, Vec<Reference>)> {
+    let mut measured = (Vec::new(), Vec::new());
+    for round in 1..=rounds {
+        progress.doing(format!("{scenario}: round {round} of {rounds}, ours"));
+        measured.0.push(ours().await?);
+        progress.doing(format!("{scenario}: round {round} of {rounds}, reference"));
+        measured.1.push(reference().await?);
+    }
+    progress.clear();
+    Ok(measured)
+}
+
+/// The fastest: true costs are disturbed only upwards.
+pub(crate) fn best(runs: &[Measured]) -> anyhow::Result<Measured> {
+    let best = runs.iter().max_by(|a, b| a.rate().total_cmp(&b.rate()));
+    best.copied().ok_or_else(|| anyhow::anyhow!("no round was run"))
 }
 
 /// For work that varies both ways, such as a compiler run.
 pub(crate) fn median(times: &[Duration]) -> Duration {
+    percentile(times, 50)
+}
+
+/// The smallest that so many percent are not above.
+pub(crate) fn percentile(times: &[Duration], percent: usize) -> Duration {
     let mut sorted = times.to_vec();
-    sorted.sort();
-    sorted.get(sorted.len() / 2).copied().unwrap_or_default()
+    sorted.sort_unstable();
+    let place = (sorted.len() * percent).div_ceil(100).saturating_sub(1);
+    sorted.get(place).copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_measured_values() {
+        let times: Vec<Duration> = (1..=200).rev().map(Duration::from_millis).collect();
+        assert_eq!(percentile(&times, 50), Duration::from_millis(100));
+        assert_eq!(percentile(&times, 99), Duration::from_millis(198));
+        assert_eq!(percentile(&times, 100), Duration::from_millis(200));
+        assert_eq!(percentile(&times[..1], 99), Duration::from_millis(200));
+        assert_eq!(percentile(&[], 99), Duration::ZERO);
+    }
+
+    #[test]
+    fn the_fastest_run_counts() {
+        let run = |ms| Measured {
+            records: 100,
+            time: Duration::from_millis(ms),
+            usage: None,
+        };
+        let best = best(&[run(30), run(10), run(20)]).unwrap();
+        assert_eq!(best.time, Duration::from_millis(10));
+        assert!((best.rate() - 10_000.0).abs() < 1e-6);
+    }
 }

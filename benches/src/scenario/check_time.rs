@@ -6,18 +6,22 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::Command,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use anyhow::{Context as _, ensure};
 
-use crate::rounds::{alternate, median, timed};
+use crate::{
+    progress::Progress,
+    rounds::{alternate, median},
+    verdict::{Verdict, rounded},
+};
 
 const HANDLERS: usize = 300;
 const EVENTS: usize = 30;
-const ROUNDS: usize = 7;
 
-pub(crate) fn run() -> anyhow::Result<()> {
+/// Nothing else is to be reached here than to know what it costs.
+pub(crate) async fn run(rounds: usize) -> anyhow::Result<Vec<Verdict>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("..")
         .canonicalize()?;
@@ -27,15 +31,18 @@ pub(crate) fn run() -> anyhow::Result<()> {
     check(&with)?;
     check(&without)?;
 
-    let (with, without) = alternate(ROUNDS, || check(&with), || check(&without))?;
+    let (ours, reference) = (async || check(&with), async || check(&without));
+    let progress = Progress::new();
+    let (with, without) = alternate(&progress, "check-time", rounds, ours, reference).await?;
     let (with, without) = (median(&with), median(&without));
-    let per_handler = with.saturating_sub(without) / u32::try_from(HANDLERS)?;
-    println!("check-time: cargo check of {HANDLERS} handlers, median of {ROUNDS} rounds");
-    println!(
-        "  with attributes {with:.2?}, without {without:.2?}, {:.2} times, {per_handler:.2?} per handler",
-        with.as_secs_f64() / without.as_secs_f64()
-    );
-    Ok(())
+    let per_handler = with.saturating_sub(without).as_secs_f64() * 1e3 / HANDLERS as f64;
+    let pair = (with.as_secs_f64(), without.as_secs_f64());
+    let verdict = Verdict::less_is_better("check-time", None, "s", pair, None);
+    Ok(vec![
+        verdict
+            .with("handlers", HANDLERS)
+            .with("ms_per_handler", rounded(per_handler)),
+    ])
 }
 
 fn write_crate(
@@ -88,18 +95,14 @@ fn check(crate_folder: &Path) -> anyhow::Result<Duration> {
     let lib = crate_folder.join("src/lib.rs");
     let source = fs::read_to_string(&lib)?;
     fs::write(&lib, source)?; // a newer time stamp: the crate is checked again
-    timed(|| {
-        let output = Command::new(env!("CARGO"))
-            .args(["check", "--quiet", "--offline"])
-            .current_dir(crate_folder)
-            .env("CARGO_TARGET_DIR", crate_folder.with_file_name("target"))
-            .output()
-            .context("cargo cannot be started")?;
-        ensure!(
-            output.status.success(),
-            "{}",
-            String::from_utf8_lossy(&output.stderr)
-        );
-        Ok(())
-    })
+    let start = Instant::now();
+    let output = Command::new(env!("CARGO"))
+        .args(["check", "--quiet", "--offline"])
+        .current_dir(crate_folder)
+        .env("CARGO_TARGET_DIR", crate_folder.with_file_name("target"))
+        .output()
+        .context("cargo cannot be started")?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{said}");
+    Ok(start.elapsed())
 }

@@ -8,7 +8,7 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
-    time::Duration,
+    time::Instant,
 };
 
 use futures_util::FutureExt as _;
@@ -17,10 +17,11 @@ use outbox::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::rounds::{alternate, best, timed};
-
-const RECORDS: u32 = 200_000;
-const ROUNDS: usize = 9;
+use crate::{
+    progress::Progress,
+    rounds::{Measured, alternate, best},
+    verdict::Verdict,
+};
 
 /// About 100 bytes of JSON.
 #[derive(Clone, Serialize, Deserialize, OutboxEvent)]
@@ -63,11 +64,14 @@ async fn failing(event: OrderCreated) -> Result<(), std::fmt::Error> {
     Err(std::fmt::Error)
 }
 
-pub(crate) fn run() -> anyhow::Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
+/// Nothing else is to be reached here than to know what it costs.
+pub(crate) async fn run(records: u64, rounds: usize) -> anyhow::Result<Vec<Verdict>> {
+    let registry = Registry::builder()
+        .handler::<bare>()
+        .handler::<full>()
+        .handler::<failing>()
+        .state(Total::default())
         .build()?;
-    let registry = Registry::linked().state(Total::default()).build()?;
     let clock = ManualClock::default();
     let event = OrderCreated {
         order_id: 4711,
@@ -76,50 +80,38 @@ pub(crate) fn run() -> anyhow::Result<()> {
         currency: "EUR".to_owned(),
     };
     let record = Arc::new(Record::of(&event, &clock)?);
-    println!(
-        "dispatch: {RECORDS} records of {} bytes, best of {ROUNDS} rounds",
-        record.payload.len()
-    );
+    let measured = |start: Instant| Measured {
+        records,
+        time: start.elapsed(),
+        usage: None,
+    };
 
+    let mut verdicts = Vec::new();
     for handler in ["bare", "full", "failing"] {
-        let ours = || {
-            timed(|| {
-                runtime.block_on(async {
-                    for _ in 0..RECORDS {
-                        let decision = registry
-                            .dispatch(handler, &record, Attempt::first(), &clock)
-                            .await;
-                        anyhow::ensure!(!matches!(decision, Decision::NoHandler(_)));
-                    }
-                    Ok(())
-                })
-            })
+        let ours = async || {
+            let start = Instant::now();
+            for _ in 0..records {
+                let dispatched = registry.dispatch(handler, &record, Attempt::first(), &clock);
+                anyhow::ensure!(!matches!(dispatched.await, Decision::NoHandler(_)));
+            }
+            Ok(measured(start))
         };
-        let by_hand = || {
-            timed(|| {
-                runtime.block_on(async {
-                    for _ in 0..RECORDS {
-                        let event = serde_json::from_str(&record.payload)?;
-                        let future: futures_util::future::BoxFuture<'_, ()> = Box::pin(bare(event));
-                        let outcome = AssertUnwindSafe(future).catch_unwind().await;
-                        anyhow::ensure!(outcome.is_ok());
-                    }
-                    Ok(())
-                })
-            })
+        let by_hand = async || {
+            let start = Instant::now();
+            for _ in 0..records {
+                let event = serde_json::from_str(&record.payload)?;
+                let future: futures_util::future::BoxFuture<'_, ()> = Box::pin(bare(event));
+                let outcome = AssertUnwindSafe(future).catch_unwind().await;
+                anyhow::ensure!(outcome.is_ok());
+            }
+            Ok(measured(start))
         };
-        let (ours, by_hand) = alternate(ROUNDS, ours, by_hand)?;
-        let (ours, by_hand) = (best(&ours), best(&by_hand));
-        println!(
-            "  {handler:8} {:>5} ns per record, by hand {:>5} ns, {:.2} times",
-            per_record(ours),
-            per_record(by_hand),
-            ours.as_secs_f64() / by_hand.as_secs_f64()
-        );
+        let progress = Progress::new();
+        let (ours, by_hand) = alternate(&progress, "dispatch", rounds, ours, by_hand).await?;
+        let each = |run: Measured| 1e9 / run.rate();
+        let pair = (each(best(&ours)?), each(best(&by_hand)?));
+        let name = format!("dispatch/{handler}");
+        verdicts.push(Verdict::less_is_better(name, None, "ns/record", pair, None));
     }
-    Ok(())
-}
-
-fn per_record(time: Duration) -> u128 {
-    time.as_nanos() / u128::from(RECORDS)
+    Ok(verdicts)
 }

@@ -1,0 +1,115 @@
+//! What the program is told.
+
+use std::path::PathBuf;
+
+use clap::{Parser, ValueEnum};
+
+use crate::{database::Kind, scenario::Scenario};
+
+/// Measures outbox against the same work done by hand.
+#[derive(Debug, Clone, Parser)]
+#[command(name = "outbox-bench")]
+pub(crate) struct Arguments {
+    /// What to measure
+    #[arg(value_enum)]
+    pub(crate) scenario: Choice,
+    /// Only on this database; otherwise on all three
+    #[arg(long, value_enum)]
+    pub(crate) db: Option<Kind>,
+    /// How many records; each scenario has a default of its own
+    #[arg(long)]
+    pub(crate) records: Option<u64>,
+    /// How often each side is measured; the best counts
+    #[arg(long)]
+    pub(crate) rounds: Option<usize>,
+    /// A server to use instead of a throw-away one; only with `--db`
+    #[arg(long, requires = "db")]
+    pub(crate) url: Option<String>,
+    /// One JSON object per figure, as the last lines
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The figures as charts, in a file that needs no other
+    #[arg(long, value_name = "FILE.html")]
+    pub(crate) report: Option<PathBuf>,
+    /// Few records and one round: shows that everything works, and measures nothing
+    #[arg(long)]
+    pub(crate) small: bool,
+    /// A missed goal is a failure
+    #[arg(long)]
+    pub(crate) strict: bool,
+}
+
+/// One scenario or all of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Choice {
+    All,
+    One(Scenario),
+}
+
+impl ValueEnum for Choice {
+    fn value_variants<'a>() -> &'a [Self] {
+        const ALL: [Choice; Scenario::ALL.len() + 1] = {
+            let mut all = [Choice::All; Scenario::ALL.len() + 1];
+            let mut at = 0;
+            while at < Scenario::ALL.len() {
+                all[at + 1] = Choice::One(Scenario::ALL[at]);
+                at += 1;
+            }
+            all
+        };
+        &ALL
+    }
+
+    fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
+        Some(match self {
+            Self::All => clap::builder::PossibleValue::new("all").help("Every one of them"),
+            Self::One(scenario) => {
+                clap::builder::PossibleValue::new(scenario.name()).help(scenario.about())
+            }
+        })
+    }
+}
+
+impl Arguments {
+    pub(crate) fn read() -> Self {
+        Self::parse()
+    }
+
+    /// The databases to measure on.
+    pub(crate) fn databases(&self) -> Vec<Kind> {
+        match self.db {
+            Some(kind) => vec![kind],
+            None => Kind::ALL.to_vec(),
+        }
+    }
+
+    /// Whether the scenario is one of those that were asked for.
+    pub(crate) fn wants(&self, scenario: Scenario) -> bool {
+        match self.scenario {
+            // It would compile the peers first.
+            Choice::All => !(self.small && scenario == Scenario::Peers),
+            Choice::One(one) => one == scenario,
+        }
+    }
+
+    /// Whether a server has to be there.
+    pub(crate) fn needs_database(&self) -> bool {
+        match self.scenario {
+            Choice::All => true,
+            Choice::One(scenario) => scenario.needs_database(),
+        }
+    }
+
+    /// How many records, where a scenario measures so many unless told otherwise.
+    pub(crate) fn records(&self, usual: u64) -> u64 {
+        let small = (usual / 50).clamp(500, 4_000);
+        let records = if self.small { small } else { usual };
+        self.records.unwrap_or(records).max(1)
+    }
+
+    /// How often, where a scenario is measured so often unless told otherwise.
+    pub(crate) fn rounds(&self, usual: usize) -> usize {
+        let rounds = if self.small { 1 } else { usual };
+        self.rounds.unwrap_or(rounds).max(1)
+    }
+}

@@ -1,0 +1,61 @@
+//! The floor on MySQL.
+
+use sqlx::{Connection as _, MySql, MySqlConnection, Row as _, mysql::MySqlRow};
+
+use super::{Floor, PAGE, Row};
+
+impl Floor for MySql {
+    async fn floor_connection(url: &str) -> Result<MySqlConnection, sqlx::Error> {
+        let mut connection = MySqlConnection::connect(url).await?;
+        sqlx::query("set session transaction isolation level read committed")
+            .execute(&mut connection)
+            .await?;
+        Ok(connection)
+    }
+
+    async fn page(connection: &mut MySqlConnection, after: i64) -> Result<Vec<Row>, sqlx::Error> {
+        // All partitions at once, in the order in which the table is stored.
+        let sql = "select id, event_id, event, version, `key`, payload, headers,
+    timestampdiff(microsecond, '1970-01-01', created_at)
+from outbox_record force index (primary) where status = 'pending' and id > ? order by id limit ?";
+        let rows = sqlx::query(sql)
+            .bind(after)
+            .bind(PAGE as i64)
+            .fetch_all(connection)
+            .await?;
+        rows.iter().map(decode).collect()
+    }
+
+    async fn acknowledge(
+        connection: &mut MySqlConnection,
+        ids: &[i64],
+        keep: bool,
+    ) -> Result<u64, sqlx::Error> {
+        let places = vec!["?"; ids.len()].join(", ");
+        let sql = match keep {
+            true => format!(
+                "update outbox_record set status = 'completed', completed_at = utc_timestamp(6) where id in ({places})"
+            ),
+            false => format!("delete from outbox_record where id in ({places})"),
+        };
+        let mut query = sqlx::query(sqlx::AssertSqlSafe(sql));
+        for id in ids {
+            query = query.bind(id);
+        }
+        Ok(query.execute(connection).await?.rows_affected())
+    }
+}
+
+fn decode(row: &MySqlRow) -> Result<Row, sqlx::Error> {
+    let key = String::from_utf8(row.try_get(4)?);
+    Ok(Row {
+        id: row.try_get(0)?,
+        event_id: row.try_get(1)?,
+        event: row.try_get(2)?,
+        version: row.try_get(3)?,
+        key: key.map_err(|error| sqlx::Error::Decode(error.into()))?,
+        payload: row.try_get(5)?,
+        headers: row.try_get(6)?,
+        created_at: row.try_get(7)?,
+    })
+}

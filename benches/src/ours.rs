@@ -1,0 +1,68 @@
+//! Drains a backlog with the library.
+
+use std::time::Instant;
+
+use outbox::{Config, Registry, RegistryBuilder, Retention};
+
+use crate::{
+    database::Bench,
+    event,
+    rounds::Measured,
+    site::{CONNECTIONS, Site},
+    tally::Tally,
+    usage::Meter,
+};
+
+/// The defaults, apart from what becomes of records that are done.
+pub(crate) fn config(keep: bool) -> Config {
+    let mut config = Config::default();
+    if !keep {
+        config.processing.retention = Retention::Delete;
+    }
+    config
+}
+
+/// The handler that counts.
+pub(crate) fn counting(tally: &Tally) -> RegistryBuilder {
+    Registry::builder()
+        .handler::<event::count>()
+        .state(tally.clone())
+}
+
+/// From the start of the dispatcher until it has shut down, which it does when everything that was
+/// handled is written down as such.
+pub(crate) async fn drain<Db: Bench>(
+    site: &Site<Db>,
+    records: u64,
+    keys: u64,
+    keep: bool,
+) -> anyhow::Result<Measured> {
+    let tally = Tally::new(records, keys);
+    drain_with(site, counting(&tally), &tally, records, keep).await
+}
+
+/// The same with another handler.
+pub(crate) async fn drain_with<Db: Bench>(
+    site: &Site<Db>,
+    registry: RegistryBuilder,
+    tally: &Tally,
+    records: u64,
+    keep: bool,
+) -> anyhow::Result<Measured> {
+    let meter = Meter::start(site).await?;
+    let (outbox, pool) = site.outbox(registry, config(keep), CONNECTIONS).await?;
+    let start = Instant::now();
+    let dispatcher = outbox.start().await?;
+    tally.all(&site.progress).await?;
+    dispatcher.shutdown().await?;
+    let time = start.elapsed();
+    pool.close().await;
+    let usage = meter.stop(site, records).await?;
+    tally.check()?;
+    site.ensure_nothing_left().await?;
+    Ok(Measured {
+        records,
+        time,
+        usage,
+    })
+}

@@ -1,0 +1,106 @@
+//! What can be measured: one file each.
+
+mod check_time;
+mod dispatch;
+mod drain;
+
+use sqlx::{MySql, Postgres, Sqlite};
+
+use crate::{
+    arguments::Arguments,
+    database::{Bench, Kind},
+    site::Site,
+    verdict::Verdict,
+};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scenario {
+    Dispatch,
+    CheckTime,
+    Drain,
+    DrainKeep,
+    DrainHotKey,
+    Peers,
+}
+
+impl Scenario {
+    pub(crate) const ALL: [Self; 6] = [
+        Self::Dispatch,
+        Self::CheckTime,
+        Self::Drain,
+        Self::DrainKeep,
+        Self::DrainHotKey,
+        Self::Peers,
+    ];
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Dispatch => "dispatch",
+            Self::CheckTime => "check-time",
+            Self::Drain => "drain",
+            Self::DrainKeep => "drain-keep",
+            Self::DrainHotKey => "drain-hot-key",
+            Self::Peers => "peers",
+        }
+    }
+
+    pub(crate) const fn about(self) -> &'static str {
+        match self {
+            Self::Dispatch => "One record through one handler in memory, against the same by hand",
+            Self::CheckTime => "`cargo check` of 300 handlers, against the same without attributes",
+            Self::Drain => "A backlog of 10,000 keys, done records deleted, against a serial loop",
+            Self::DrainKeep => "The same with done records kept, against a serial loop",
+            Self::DrainHotKey => "A backlog of one key, against `drain`",
+            Self::Peers => "Our `drain` against other libraries",
+        }
+    }
+
+    /// Whether it is measured on a database, or on none.
+    pub(crate) const fn needs_database(self) -> bool {
+        !matches!(self, Self::Dispatch | Self::CheckTime)
+    }
+}
+
+/// Everything that was asked for. Figures are shown as they come.
+pub(crate) async fn run(arguments: &Arguments) -> anyhow::Result<Vec<Verdict>> {
+    let mut verdicts = Vec::new();
+    for scenario in Scenario::ALL {
+        if arguments.wants(scenario) && !scenario.needs_database() {
+            let rounds = arguments.rounds(7);
+            verdicts.extend(match scenario {
+                Scenario::Dispatch => dispatch::run(arguments.records(200_000), rounds).await?,
+                _ => check_time::run(rounds).await?,
+            });
+        }
+    }
+    for kind in arguments.databases() {
+        for scenario in Scenario::ALL {
+            if arguments.wants(scenario) && scenario.needs_database() {
+                let measured = match kind {
+                    Kind::Postgres => Box::pin(on::<Postgres>(arguments, scenario)).await,
+                    Kind::Mysql => Box::pin(on::<MySql>(arguments, scenario)).await,
+                    Kind::Sqlite => Box::pin(on::<Sqlite>(arguments, scenario)).await,
+                };
+                verdicts.extend(measured.map_err(|error| {
+                    error.context(format!("{} on {}", scenario.name(), kind.name()))
+                })?);
+            }
+        }
+    }
+    Ok(verdicts)
+}
+
+async fn on<Db: Bench>(
+    arguments: &Arguments,
+    scenario: Scenario,
+) -> anyhow::Result<Vec<Verdict>> {
+    let site = Site::<Db>::create(arguments, "outbox_bench").await?;
+    let verdicts = match scenario {
+        Scenario::Drain => drain::deleting(&site).await?,
+        Scenario::DrainKeep => drain::keeping(&site).await?,
+        Scenario::DrainHotKey => drain::hot_key(&site).await?,
+        Scenario::Dispatch | Scenario::CheckTime | Scenario::Peers => Vec::new(),
+    };
+    site.remove().await;
+    Ok(verdicts)
+}
