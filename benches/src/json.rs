@@ -3,7 +3,7 @@
 use crate::verdict::Verdict;
 
 pub(crate) fn line(verdict: &Verdict) -> anyhow::Result<String> {
-    Ok(serde_json::to_string(&verdict.to_json())?)
+    Ok(serde_json::to_string(verdict)?)
 }
 
 #[cfg(test)]
@@ -18,7 +18,7 @@ mod tests {
             Verdict::more_is_better("drain", Some(Kind::Postgres), "records/s", pair, 1.0)
                 .with("note", "two\nlines");
         let line = line(&verdict).unwrap();
-        assert!(!line.contains('\n'));
+        assert!(!line.contains('\n') && line.starts_with(r#"{"scenario":"drain""#), "{line}");
         let read: serde_json::Value = serde_json::from_str(&line).unwrap();
         assert_eq!(read["scenario"], "drain");
         assert_eq!(read["db"], "postgres");

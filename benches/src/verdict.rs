@@ -1,6 +1,7 @@
 //! [`Verdict`]: a figure beside what it is compared with, and the goal.
 
-use serde_json::{Map, Value, json};
+use serde::{Serialize, Serializer, ser::SerializeMap as _};
+use serde_json::{Value, json};
 
 use crate::{database::Kind, rounds::Measured, usage::Usage};
 
@@ -120,12 +121,14 @@ impl Verdict {
             Outcome::Measured { goal: None, .. } | Outcome::Skipped(_) => false,
         }
     }
+}
 
-    /// As it is printed for programs.
-    pub(crate) fn to_json(&self) -> Value {
-        let mut fields = Map::new();
-        fields.insert("scenario".to_owned(), json!(self.scenario));
-        fields.insert("db".to_owned(), json!(self.db.map(Kind::name)));
+/// As it is printed for programs.
+impl Serialize for Verdict {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_map(None)?;
+        fields.serialize_entry("scenario", &self.scenario)?;
+        fields.serialize_entry("db", &self.db.map(Kind::name))?;
         match &self.outcome {
             Outcome::Measured {
                 ours,
@@ -133,22 +136,24 @@ impl Verdict {
                 ratio,
                 goal,
             } => {
-                fields.insert("ours".to_owned(), rounded(*ours));
-                fields.insert("reference".to_owned(), rounded(*reference));
-                fields.insert("ratio".to_owned(), rounded(*ratio));
-                fields.insert("goal".to_owned(), json!(goal));
-                fields.insert("ok".to_owned(), json!(!self.missed()));
-                fields.insert("unit".to_owned(), json!(self.unit));
+                fields.serialize_entry("ours", &rounded(*ours))?;
+                fields.serialize_entry("reference", &rounded(*reference))?;
+                fields.serialize_entry("ratio", &rounded(*ratio))?;
+                fields.serialize_entry("goal", goal)?;
+                fields.serialize_entry("ok", &!self.missed())?;
+                fields.serialize_entry("unit", self.unit)?;
             }
             Outcome::Skipped(why) => {
                 for name in ["ours", "reference", "ratio", "goal", "ok"] {
-                    fields.insert(name.to_owned(), Value::Null);
+                    fields.serialize_entry(name, &Value::Null)?;
                 }
-                fields.insert("skipped".to_owned(), json!(why));
+                fields.serialize_entry("skipped", why)?;
             }
         }
-        fields.extend(self.more.iter().cloned());
-        Value::Object(fields)
+        for (name, value) in &self.more {
+            fields.serialize_entry(name, value)?;
+        }
+        fields.end()
     }
 }
 

@@ -17,8 +17,8 @@ alter table bench_key add primary key (n); analyze bench_key";
         // The key is found by a hash, so that the rows come and are stored in their order.
         format!(
             "insert into outbox_record (id, part, key, event, version, event_id, payload)
-select n + 1, k.part, k.key, '{event}', 1, gen_random_uuid(), '{start}' || n || '{middle}' || k.key || '{end}'
-from generate_series({from}::bigint, {to}::bigint - 1) as n join bench_key k on k.n = n % {keys}"
+select s.n + 1, k.part, k.key, '{event}', 1, gen_random_uuid(), '{start}' || s.n || '{middle}' || k.key || '{end}'
+from generate_series({from}::bigint, {to}::bigint - 1) as s (n) join bench_key k on k.n = s.n % {keys}"
         )
     }
 
