@@ -54,7 +54,10 @@ impl<Db: Bench> Site<Db> {
         tx.commit().await?;
         Db::remember_keys(&self.pool).await?;
         let known = Db::number(&self.pool, "select count(*) from bench_key").await?;
-        ensure!(known == i64::try_from(keys.len())?, "{known} keys are known");
+        ensure!(
+            known == i64::try_from(keys.len())?,
+            "{known} keys are known"
+        );
         Db::empty(&self.pool).await
     }
 

@@ -90,10 +90,7 @@ pub(crate) async fn run(arguments: &Arguments) -> anyhow::Result<Vec<Verdict>> {
     Ok(verdicts)
 }
 
-async fn on<Db: Bench>(
-    arguments: &Arguments,
-    scenario: Scenario,
-) -> anyhow::Result<Vec<Verdict>> {
+async fn on<Db: Bench>(arguments: &Arguments, scenario: Scenario) -> anyhow::Result<Vec<Verdict>> {
     let site = Site::<Db>::create(arguments, "outbox_bench").await?;
     let verdicts = match scenario {
         Scenario::Drain => drain::deleting(&site).await?,

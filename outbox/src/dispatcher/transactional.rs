@@ -48,12 +48,21 @@ impl<Db: Database> AttemptOf<'_, Db> {
         let Work {
             record, attempt, ..
         } = self.work;
+        if self.handler.transactions.any() {
+            // Apart: its futures are kilobytes, which every other invocation would carry along.
+            return Box::pin(self.in_transaction()).await;
+        }
+        let (states, clock) = (self.inner.registry.states(), &*self.inner.clock);
+        let decision = self.handler.dispatch(record, *attempt, states, clock);
+        Some(decision.await)
+    }
+
+    async fn in_transaction(&self) -> Option<Decision> {
+        let Work {
+            record, attempt, ..
+        } = self.work;
         let (handler, inner) = (self.handler, self.inner);
         let (needs, states) = (handler.transactions, inner.registry.states());
-        if !needs.any() {
-            let decision = handler.dispatch(record, *attempt, states, &*inner.clock);
-            return Some(decision.await);
-        }
         let mut context = handler.context(record, *attempt, states);
         let outcome = match self.begin(&mut context, needs.handler).await {
             // It may have waited for its connection.

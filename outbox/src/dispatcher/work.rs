@@ -30,7 +30,7 @@ impl<Db: Database> Run<Db> {
         if works.is_empty() {
             return;
         }
-        let fence = Arc::new(self.engine.leases.fence());
+        let fence = self.engine.leases.fence();
         let permit = Arc::new(Permit {
             until: self.engine.leases.valid_until(),
             session: self.session.clone(),

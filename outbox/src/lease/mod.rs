@@ -5,7 +5,7 @@ mod claim;
 mod hand_over;
 mod share;
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -27,6 +27,8 @@ use crate::{
 pub(crate) struct Leases {
     pub(crate) owner: Uuid,
     held: BTreeMap<u16, i64>,
+    /// The same, as statements take it.
+    fence: Arc<Fence>,
     /// Until then nobody else can have taken them. Measured from before they were asked for.
     valid_until: Instant,
     duration: Duration,
@@ -44,9 +46,14 @@ pub(crate) struct Changes {
 
 impl Leases {
     pub(crate) fn new(duration: Duration, renew_below: Duration, now: Instant) -> Self {
+        let owner = Uuid::now_v7();
         Self {
-            owner: Uuid::now_v7(),
+            owner,
             held: BTreeMap::new(),
+            fence: Arc::new(Fence {
+                owner,
+                leases: Vec::new(),
+            }),
             valid_until: now,
             duration: duration.min(YEAR),
             renew_below: renew_below.min(YEAR),
@@ -66,6 +73,7 @@ impl Leases {
             lost: difference(&self.held, &now),
         };
         self.held = now;
+        self.make_fence();
         self.valid_until = asked_at + self.duration;
         self.is_new = false;
         changes
@@ -85,7 +93,16 @@ impl Leases {
     pub(crate) fn give_up(&mut self, parts: &[u16]) -> Vec<Lease> {
         let epoch = |part: &u16| self.held.remove(part).map(|epoch| (*part, epoch));
         let given = parts.iter().filter_map(epoch);
-        given.map(|(part, epoch)| Lease { part, epoch }).collect()
+        let given = given.map(|(part, epoch)| Lease { part, epoch }).collect();
+        self.make_fence();
+        given
+    }
+
+    fn make_fence(&mut self) {
+        self.fence = Arc::new(Fence {
+            owner: self.owner,
+            leases: self.held(),
+        });
     }
 
     pub(crate) fn is_new(&self) -> bool {
@@ -114,11 +131,8 @@ impl Leases {
             .collect()
     }
 
-    pub(crate) fn fence(&self) -> Fence {
-        Fence {
-            owner: self.owner,
-            leases: self.held(),
-        }
+    pub(crate) fn fence(&self) -> Arc<Fence> {
+        Arc::clone(&self.fence)
     }
 }
 

@@ -4,6 +4,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
     mem,
+    sync::Arc,
 };
 
 use jiff::Timestamp;
@@ -142,7 +143,7 @@ impl Hands {
 }
 
 impl Run<'_> {
-    pub(super) fn fence(&self) -> Fence {
+    pub(super) fn fence(&self) -> Arc<Fence> {
         self.engine.leases.fence()
     }
 

@@ -1,7 +1,7 @@
 //! A dispatcher and its database, without tasks and SQL: does one thing at a time, as the loop in
 //! `dispatcher::run` does, and asks the [`Laws`] whether it may.
 
-use std::{collections::BTreeSet, mem, time::Duration};
+use std::{collections::BTreeSet, mem, sync::Arc, time::Duration};
 
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -23,7 +23,7 @@ pub(super) struct World {
     pub(super) fetch: Option<Fetch>,
     batch: Option<Taken>,
     /// What runs, each with the fence that it was started with.
-    pub(super) running: Vec<(Work, Fence)>,
+    pub(super) running: Vec<(Work, Arc<Fence>)>,
     /// The loop has been told to read everything again.
     pub(super) sweep: bool,
     pub(super) paused: Vec<String>,
@@ -36,7 +36,7 @@ pub(super) struct World {
 /// A batch that is being written.
 struct Taken {
     unwritten: Unwritten,
-    fence: Fence,
+    fence: Arc<Fence>,
     committed: bool,
 }
 
