@@ -18,7 +18,10 @@ mod tests {
             Verdict::more_is_better("drain", Some(Kind::Postgres), "records/s", pair, 1.0)
                 .with("note", "two\nlines");
         let line = line(&verdict).unwrap();
-        assert!(!line.contains('\n') && line.starts_with(r#"{"scenario":"drain""#), "{line}");
+        assert!(
+            !line.contains('\n') && line.starts_with(r#"{"scenario":"drain""#),
+            "{line}"
+        );
         let read: serde_json::Value = serde_json::from_str(&line).unwrap();
         assert_eq!(read["scenario"], "drain");
         assert_eq!(read["db"], "postgres");

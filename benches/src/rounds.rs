@@ -41,7 +41,8 @@ pub(crate) async fn alternate<Ours, Reference>(
 /// The fastest: true costs are disturbed only upwards.
 pub(crate) fn best(runs: &[Measured]) -> anyhow::Result<Measured> {
     let best = runs.iter().max_by(|a, b| a.rate().total_cmp(&b.rate()));
-    best.copied().ok_or_else(|| anyhow::anyhow!("no round was run"))
+    best.copied()
+        .ok_or_else(|| anyhow::anyhow!("no round was run"))
 }
 
 /// For work that varies both ways, such as a compiler run.

@@ -59,10 +59,9 @@ impl Tally {
     pub(crate) fn handled(&self, n: u64, key: u64) {
         let counts = &*self.0;
         let place = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
-        let (Some(seen), Some(last)) = (
-            counts.seen.get(place(n / 64)),
-            counts.last.get(place(key)),
-        ) else {
+        let (Some(seen), Some(last)) =
+            (counts.seen.get(place(n / 64)), counts.last.get(place(key)))
+        else {
             counts.unknown.fetch_add(1, Ordering::Relaxed);
             return;
         };

@@ -38,7 +38,14 @@ impl Verdict {
         (ours, reference): (f64, f64),
         goal: impl Into<Option<f64>>,
     ) -> Self {
-        Self::new(scenario, db, unit, (ours, reference), ours / reference, goal)
+        Self::new(
+            scenario,
+            db,
+            unit,
+            (ours, reference),
+            ours / reference,
+            goal,
+        )
     }
 
     /// Less is better: the ratio is how many times `ours` fits into `reference`.
@@ -49,7 +56,14 @@ impl Verdict {
         (ours, reference): (f64, f64),
         goal: impl Into<Option<f64>>,
     ) -> Self {
-        Self::new(scenario, db, unit, (ours, reference), reference / ours, goal)
+        Self::new(
+            scenario,
+            db,
+            unit,
+            (ours, reference),
+            reference / ours,
+            goal,
+        )
     }
 
     fn new(
@@ -85,7 +99,9 @@ impl Verdict {
         let rates = (ours.rate(), reference.rate());
         let verdict = Self::more_is_better(scenario, Some(db), "records/s", rates, goal)
             .with("records", ours.records);
-        verdict.used("", ours.usage).used("reference_", reference.usage)
+        verdict
+            .used("", ours.usage)
+            .used("reference_", reference.usage)
     }
 
     pub(crate) fn skipped(scenario: impl Into<String>, db: Kind, why: impl Into<String>) -> Self {
@@ -106,8 +122,11 @@ impl Verdict {
 
     fn used(self, whose: &str, usage: Option<Usage>) -> Self {
         let Some(usage) = usage else { return self };
-        self.with(format!("{whose}wal_bytes_per_record"), rounded(usage.log_bytes))
-            .with(format!("{whose}commits_per_record"), rounded(usage.commits))
+        self.with(
+            format!("{whose}wal_bytes_per_record"),
+            rounded(usage.log_bytes),
+        )
+        .with(format!("{whose}commits_per_record"), rounded(usage.commits))
     }
 
     /// Whether there is a goal, and it is not reached.
@@ -176,7 +195,13 @@ mod tests {
     #[test]
     fn a_ratio_below_the_goal_is_missed_and_one_without_a_goal_never() {
         let verdict = |ours, goal: Option<f64>| {
-            Verdict::more_is_better("drain", Some(Kind::Postgres), "records/s", (ours, 100.0), goal)
+            Verdict::more_is_better(
+                "drain",
+                Some(Kind::Postgres),
+                "records/s",
+                (ours, 100.0),
+                goal,
+            )
         };
         assert!(verdict(99.0, Some(1.0)).missed());
         assert!(!verdict(100.0, Some(1.0)).missed());

@@ -12,6 +12,7 @@ use crate::usage::Reading;
 
 impl Bench for Sqlite {
     const KIND: Kind = Kind::Sqlite;
+    const BEGIN_SNAPSHOT: &str = "begin";
 
     /// `url` is a folder.
     async fn create(url: &str, name: &str) -> anyhow::Result<String> {
@@ -21,7 +22,9 @@ impl Bench for Sqlite {
             let mut file = file.clone().into_os_string();
             file.push(end);
             match fs::remove_file(file) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(error.into());
+                }
                 _ => {}
             }
         }
@@ -44,7 +47,8 @@ impl Bench for Sqlite {
     plain_statements!();
 
     async fn empty(pool: &SqlitePool) -> anyhow::Result<()> {
-        let sql = "delete from outbox_record; delete from outbox_delivery; delete from outbox_failure;
+        let sql =
+            "delete from outbox_record; delete from outbox_delivery; delete from outbox_failure;
 delete from sqlite_sequence where name in ('outbox_record', 'outbox_delivery')";
         Self::execute(pool, sql).await
     }

@@ -12,12 +12,7 @@ use anyhow::ensure;
 use sqlx::Connection as _;
 use uuid::Uuid;
 
-use crate::{
-    database::Bench,
-    rounds::Measured,
-    site::Site,
-    usage::Meter,
-};
+use crate::{database::Bench, rounds::Measured, site::Site, usage::Meter};
 
 /// As many as it reads and acknowledges at once.
 pub(crate) const PAGE: usize = 1_000;
@@ -69,7 +64,10 @@ pub(crate) async fn drain<Db: Bench>(
     let (time, drained) = serial_loop::<Db>(&mut connection, keep).await?;
     connection.close().await?;
     let usage = meter.stop(site, records).await?;
-    ensure!(drained == records, "the floor drained {drained} of {records}");
+    ensure!(
+        drained == records,
+        "the floor drained {drained} of {records}"
+    );
     site.ensure_nothing_left().await?;
     Ok(Measured {
         records,

@@ -30,7 +30,9 @@ where status = 'pending' and id > $1 order by id limit $2";
         keep: bool,
     ) -> Result<u64, sqlx::Error> {
         let sql = match keep {
-            true => "update outbox_record set status = 'completed', completed_at = clock_timestamp() where id = any($1)",
+            true => {
+                "update outbox_record set status = 'completed', completed_at = clock_timestamp() where id = any($1)"
+            }
             false => "delete from outbox_record where id = any($1)",
         };
         let done = sqlx::query(sql).bind(ids).execute(connection).await?;

@@ -38,7 +38,9 @@ where +status = 'pending' and id > ?1 order by id limit ?2";
         keep: bool,
     ) -> Result<u64, sqlx::Error> {
         let sql = match keep {
-            true => "update outbox_record set status = 'completed', completed_at = cast((julianday('now') - 2440587.5) * 86400000000 as integer) where id in (select value from json_each(?1))",
+            true => {
+                "update outbox_record set status = 'completed', completed_at = cast((julianday('now') - 2440587.5) * 86400000000 as integer) where id in (select value from json_each(?1))"
+            }
             false => "delete from outbox_record where id in (select value from json_each(?1))",
         };
         let ids = serde_json::to_string(ids).map_err(|error| sqlx::Error::Encode(error.into()))?;
