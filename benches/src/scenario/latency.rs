@@ -26,8 +26,9 @@ const GAP: Duration = Duration::from_millis(100);
 const SETTLING: Duration = Duration::from_secs(2);
 
 pub(crate) async fn run<Db: Bench>(site: &Site<Db>) -> anyhow::Result<Vec<Verdict>> {
+    let events = if site.arguments.small { 5 } else { EVENTS };
     let (events, rounds) = (
-        site.arguments.records(EVENTS).min(500),
+        site.arguments.records.unwrap_or(events),
         site.arguments.rounds(ROUNDS),
     );
     let (mut same, mut other, mut bare) = (Times::none(), Times::none(), Times::none());
