@@ -86,8 +86,8 @@ impl Arguments {
     /// Whether the scenario is one of those that were asked for.
     pub(crate) fn wants(&self, scenario: Scenario) -> bool {
         match self.scenario {
-            // It would compile the peers first.
-            Choice::All => !(self.small && scenario == Scenario::Peers),
+            // These would compile other crates first.
+            Choice::All => !(self.small && scenario.compiles()),
             Choice::One(one) => one == scenario,
         }
     }

@@ -10,7 +10,7 @@
 //! - **scenario**: one file for each, on a **site**: a database with the outbox's tables and nothing
 //!   else in it.
 //! - **backlog** fills the table, **ours** drains it with the library, **floor** without it.
-//! - **by_hand** publishes without the library; **worker** is the program in another process, and
+//! - **`by_hand`** publishes without the library; **worker** is the program in another process, and
 //!   **statements** counts what one asks its database.
 //! - **event** is what is published; **tally** checks what was delivered; **usage** is what it cost
 //!   the server.

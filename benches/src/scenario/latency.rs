@@ -65,6 +65,7 @@ pub(crate) async fn run<Db: Bench>(site: &Site<Db>) -> anyhow::Result<Vec<Verdic
 }
 
 /// In milliseconds.
+#[derive(Clone, Copy)]
 struct Times {
     p50: f64,
     p99: f64,

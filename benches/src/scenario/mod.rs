@@ -104,6 +104,11 @@ impl Scenario {
         }
     }
 
+    /// Whether it needs other crates than this one.
+    pub(crate) const fn compiles(self) -> bool {
+        matches!(self, Self::CheckTime | Self::Peers)
+    }
+
     /// Whether it is measured on a database, or on none.
     pub(crate) const fn needs_database(self) -> bool {
         !matches!(self, Self::Dispatch | Self::CheckTime)
