@@ -158,8 +158,8 @@ mod tests {
     #[test]
     fn the_payload_is_the_event_as_it_is_published() {
         let [start, middle, end] = payload();
-        let published = serde_json::to_string(&Happened::new(7, 3)).unwrap();
-        assert_eq!(format!("{start}7{middle}3{end}"), published);
+        let published = serde_json::to_string(&Happened::new(123_456, 3_456)).unwrap();
+        assert_eq!(format!("{start}123456{middle}3456{end}"), published);
         assert!((90..110).contains(&published.len()), "{}", published.len());
     }
 }
