@@ -86,8 +86,8 @@ impl Arguments {
     /// Whether the scenario is one of those that were asked for.
     pub(crate) fn wants(&self, scenario: Scenario) -> bool {
         match self.scenario {
-            // It would compile the peers first.
-            Choice::All => !(self.small && scenario == Scenario::Peers),
+            // These would compile other crates first.
+            Choice::All => !(self.small && scenario.compiles()),
             Choice::One(one) => one == scenario,
         }
     }
@@ -102,7 +102,7 @@ impl Arguments {
 
     /// How many records, where a scenario measures so many unless told otherwise.
     pub(crate) fn records(&self, usual: u64) -> u64 {
-        let small = (usual / 50).clamp(500, 4_000);
+        let small = (usual / 50).clamp(500, 4_000).min(usual);
         let records = if self.small { small } else { usual };
         self.records.unwrap_or(records).max(1)
     }

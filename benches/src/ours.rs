@@ -66,3 +66,25 @@ pub(crate) async fn drain_with<Db: Bench>(
         usage,
     })
 }
+
+/// The time until so many more of a backlog are handled. Whatever is being handled then is finished.
+pub(crate) async fn first<Db: Bench>(
+    site: &Site<Db>,
+    tally: &Tally,
+    records: u64,
+) -> anyhow::Result<Measured> {
+    let before = tally.count();
+    let registry = counting(tally);
+    let (outbox, pool) = site.outbox(registry, config(false), CONNECTIONS).await?;
+    let start = Instant::now();
+    let dispatcher = outbox.start().await?;
+    tally.some(before + records, &site.progress).await?;
+    let time = start.elapsed();
+    dispatcher.shutdown().await?;
+    pool.close().await;
+    Ok(Measured {
+        records,
+        time,
+        usage: None,
+    })
+}

@@ -1,11 +1,15 @@
 //! [`Site`]: a database with the tables of an outbox and nothing else in it.
 
 use anyhow::ensure;
-use outbox::{Config, Outbox, OutboxEvent as _, Registry, RegistryBuilder};
+use outbox::{Config, Outbox, Registry, RegistryBuilder};
 use sqlx::Pool;
 
 use crate::{
-    arguments::Arguments, backlog::KEYS, database::Bench, event::Happened, progress::Progress,
+    arguments::Arguments,
+    backlog::{BESIDE, KEYS},
+    database::Bench,
+    event::Happened,
+    progress::Progress,
     server,
 };
 
@@ -73,11 +77,10 @@ impl<Db: Bench> Site<Db> {
         Ok((builder.config(config).build().await?, pool))
     }
 
-    /// Nothing of the event is left to do.
+    /// Nothing of a backlog is left to do.
     pub(crate) async fn ensure_nothing_left(&self) -> anyhow::Result<()> {
         let sql = format!(
-            "select count(*) from outbox_record where status <> 'completed' and event = '{}'",
-            Happened::NAME
+            "select count(*) from outbox_record where status <> 'completed' and id < {BESIDE}"
         );
         let left = Db::number(&self.pool, &sql).await?;
         ensure!(left == 0, "{left} records are left that were not completed");

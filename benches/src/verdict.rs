@@ -120,6 +120,14 @@ impl Verdict {
         self
     }
 
+    #[must_use]
+    pub(crate) fn without_goal(mut self) -> Self {
+        if let Outcome::Measured { goal, .. } = &mut self.outcome {
+            *goal = None;
+        }
+        self
+    }
+
     fn used(self, whose: &str, usage: Option<Usage>) -> Self {
         let Some(usage) = usage else { return self };
         self.with(

@@ -2,23 +2,38 @@
 
 use sqlx::{PgPool, Postgres};
 
-use super::{Fill, Part, event, payload};
+use super::{Fill, Part, State, event, payload};
 use crate::database::Bench as _;
 
 impl Fill for Postgres {
+    const KEY: &str = "key";
+
     async fn remember_keys(pool: &PgPool) -> anyhow::Result<()> {
         let sql = "create table bench_key as select key::bigint as n, key, part from outbox_record;
 alter table bench_key add primary key (n); analyze bench_key";
         Self::execute(pool, sql).await
     }
 
-    fn insert_part(Part { from, to, keys }: Part) -> String {
-        let ([start, middle, end], event) = (payload(), event());
+    fn insert_part(part: Part) -> String {
+        let Part {
+            from,
+            to,
+            keys,
+            first_key,
+            first_id,
+            state,
+        } = part;
+        let ([start, middle, end], event, status) = (payload(), event(), state.status());
+        let due = match state {
+            State::Delayed => "clock_timestamp() + interval '1 year'",
+            State::Pending | State::Blocked => "null",
+        };
         // The key is found by a hash, so that the rows come and are stored in their order.
         format!(
-            "insert into outbox_record (id, part, key, event, version, event_id, payload)
-select s.n + 1, k.part, k.key, '{event}', 1, gen_random_uuid(), '{start}' || s.n || '{middle}' || k.key || '{end}'
-from generate_series({from}::bigint, {to}::bigint - 1) as s (n) join bench_key k on k.n = s.n % {keys}"
+            "insert into outbox_record (id, part, status, key, event, version, event_id, payload, due_at)
+select s.n + {first_id}, k.part, '{status}', k.key, '{event}', 1, gen_random_uuid(),
+    '{start}' || s.n || '{middle}' || k.key || '{end}', {due}
+from generate_series({from}::bigint, {to}::bigint - 1) as s (n) join bench_key k on k.n = {first_key} + s.n % {keys}"
         )
     }
 

@@ -2,23 +2,38 @@
 
 use sqlx::{Sqlite, SqlitePool};
 
-use super::{Fill, Part, event, payload};
+use super::{Fill, Part, State, event, payload};
 use crate::database::Bench as _;
 
 impl Fill for Sqlite {
+    const KEY: &str = "key";
+
     async fn remember_keys(pool: &SqlitePool) -> anyhow::Result<()> {
         let sql = "create table bench_key (n integer primary key, key text not null, part integer not null);
 insert into bench_key select cast(key as integer), key, part from outbox_record";
         Self::execute(pool, sql).await
     }
 
-    fn insert_part(Part { from, to, keys }: Part) -> String {
-        let ([start, middle, end], event) = (payload(), event());
+    fn insert_part(part: Part) -> String {
+        let Part {
+            from,
+            to,
+            keys,
+            first_key,
+            first_id,
+            state,
+        } = part;
+        let ([start, middle, end], event, status) = (payload(), event(), state.status());
+        let due = match state {
+            State::Delayed => "cast((unixepoch('subsec') + 31536000) * 1000000 as integer)",
+            State::Pending | State::Blocked => "null",
+        };
         format!(
             "with recursive series (n) as (select {from} union all select n + 1 from series where n + 1 < {to})
-insert into outbox_record (id, part, key, event, version, event_id, payload)
-select s.n + 1, k.part, k.key, '{event}', 1, randomblob(16), '{start}' || s.n || '{middle}' || k.key || '{end}'
-from series s cross join bench_key k where k.n = s.n % {keys}"
+insert into outbox_record (id, part, status, key, event, version, event_id, payload, due_at)
+select s.n + {first_id}, k.part, '{status}', k.key, '{event}', 1, randomblob(16),
+    '{start}' || s.n || '{middle}' || k.key || '{end}', {due}
+from series s cross join bench_key k where k.n = {first_key} + s.n % {keys}"
         )
     }
 

@@ -7,7 +7,7 @@ mod sqlite;
 use clap::ValueEnum;
 use sqlx::Pool;
 
-use crate::{backlog::Fill, floor::Floor, usage::Reading};
+use crate::{backlog::Fill, by_hand::ByHand, floor::Floor, usage::Reading};
 
 /// Which database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -39,8 +39,11 @@ impl Kind {
 }
 
 /// A database that can be measured.
-pub(crate) trait Bench: outbox::Database + Fill + Floor {
+pub(crate) trait Bench: outbox::Database + Fill + Floor + ByHand {
     const KIND: Kind;
+
+    /// Begins a transaction that sees the database as it is now for as long as it lasts.
+    const BEGIN_SNAPSHOT: &str;
 
     /// An empty schema (PostgreSQL), database (MySQL) or file (SQLite) of this name, and how to
     /// reach it. Nothing else on the server is touched.
@@ -54,6 +57,18 @@ pub(crate) trait Bench: outbox::Database + Fill + Floor {
 
     /// Runs statements, one after the other.
     fn execute(pool: &Pool<Self>, sql: &str) -> impl Future<Output = anyhow::Result<()>> + Send;
+
+    /// The same on one connection.
+    fn execute_on(
+        connection: &mut Self::Connection,
+        sql: &str,
+    ) -> impl Future<Output = anyhow::Result<()>> + Send;
+
+    /// The numbers that a query gives, one in each row.
+    fn numbers(
+        pool: &Pool<Self>,
+        sql: &str,
+    ) -> impl Future<Output = anyhow::Result<Vec<i64>>> + Send;
 
     /// The one number that a query gives.
     fn number(pool: &Pool<Self>, sql: &str) -> impl Future<Output = anyhow::Result<i64>> + Send;
@@ -75,6 +90,17 @@ macro_rules! plain_statements {
             let sql = sqlx::AssertSqlSafe(sql.to_owned());
             sqlx::raw_sql(sql).execute(pool).await?;
             Ok(())
+        }
+
+        async fn execute_on(connection: &mut Self::Connection, sql: &str) -> anyhow::Result<()> {
+            let sql = sqlx::AssertSqlSafe(sql.to_owned());
+            sqlx::raw_sql(sql).execute(connection).await?;
+            Ok(())
+        }
+
+        async fn numbers(pool: &sqlx::Pool<Self>, sql: &str) -> anyhow::Result<Vec<i64>> {
+            let sql = sqlx::AssertSqlSafe(sql.to_owned());
+            Ok(sqlx::query_scalar(sql).fetch_all(pool).await?)
         }
 
         async fn number(pool: &sqlx::Pool<Self>, sql: &str) -> anyhow::Result<i64> {

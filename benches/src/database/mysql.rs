@@ -10,6 +10,7 @@ use crate::usage::Reading;
 
 impl Bench for MySql {
     const KIND: Kind = Kind::Mysql;
+    const BEGIN_SNAPSHOT: &str = "start transaction with consistent snapshot";
 
     async fn create(url: &str, name: &str) -> anyhow::Result<String> {
         let mut connection = MySqlConnection::connect(url).await.context("MySQL")?;

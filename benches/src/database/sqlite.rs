@@ -12,6 +12,7 @@ use crate::usage::Reading;
 
 impl Bench for Sqlite {
     const KIND: Kind = Kind::Sqlite;
+    const BEGIN_SNAPSHOT: &str = "begin";
 
     /// `url` is a folder.
     async fn create(url: &str, name: &str) -> anyhow::Result<String> {

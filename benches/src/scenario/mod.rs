@@ -3,6 +3,15 @@
 mod check_time;
 mod dispatch;
 mod drain;
+mod growth;
+mod idle;
+mod latency;
+mod memory;
+mod old_snapshot;
+mod peers;
+mod publish;
+mod retry_storm;
+mod scale_out;
 
 use sqlx::{MySql, Postgres, Sqlite};
 
@@ -20,16 +29,34 @@ pub(crate) enum Scenario {
     Drain,
     DrainKeep,
     DrainHotKey,
+    Publish,
+    PublishBulk,
+    Latency,
+    OldSnapshot,
+    Growth,
+    RetryStorm,
+    ScaleOut,
+    Idle,
+    Memory,
     Peers,
 }
 
 impl Scenario {
-    pub(crate) const ALL: [Self; 6] = [
+    pub(crate) const ALL: [Self; 15] = [
         Self::Dispatch,
         Self::CheckTime,
         Self::Drain,
         Self::DrainKeep,
         Self::DrainHotKey,
+        Self::Publish,
+        Self::PublishBulk,
+        Self::Latency,
+        Self::OldSnapshot,
+        Self::Growth,
+        Self::RetryStorm,
+        Self::ScaleOut,
+        Self::Idle,
+        Self::Memory,
         Self::Peers,
     ];
 
@@ -40,6 +67,15 @@ impl Scenario {
             Self::Drain => "drain",
             Self::DrainKeep => "drain-keep",
             Self::DrainHotKey => "drain-hot-key",
+            Self::Publish => "publish",
+            Self::PublishBulk => "publish-bulk",
+            Self::Latency => "latency",
+            Self::OldSnapshot => "old-snapshot",
+            Self::Growth => "growth",
+            Self::RetryStorm => "retry-storm",
+            Self::ScaleOut => "scale-out",
+            Self::Idle => "idle",
+            Self::Memory => "memory",
             Self::Peers => "peers",
         }
     }
@@ -51,8 +87,26 @@ impl Scenario {
             Self::Drain => "A backlog of 10,000 keys, done records deleted, against a serial loop",
             Self::DrainKeep => "The same with done records kept, against a serial loop",
             Self::DrainHotKey => "A backlog of one key, against `drain`",
+            Self::Publish => {
+                "64 concurrent transactions with an event each, against an insert by hand"
+            }
+            Self::PublishBulk => "1,000 events in one statement, against an insert by hand",
+            Self::Latency => "From commit to handler, against a bare notification",
+            Self::OldSnapshot => "`drain` under a long transaction, against `drain`",
+            Self::Growth => {
+                "The first of 5,000,000 records, and beside delayed and blocked ones, against few"
+            }
+            Self::RetryStorm => "Every record fails twice, against `drain`",
+            Self::ScaleOut => "Two and four processes against one",
+            Self::Idle => "Statements and processor time of an instance with nothing to do",
+            Self::Memory => "The peak while 5,000,000 records drain, against a tenth of them",
             Self::Peers => "Our `drain` against other libraries",
         }
+    }
+
+    /// Whether it needs other crates than this one.
+    pub(crate) const fn compiles(self) -> bool {
+        matches!(self, Self::CheckTime | Self::Peers)
     }
 
     /// Whether it is measured on a database, or on none.
@@ -87,6 +141,10 @@ pub(crate) async fn run(arguments: &Arguments) -> anyhow::Result<Vec<Verdict>> {
             }
         }
     }
+    if arguments.small {
+        // So few records say nothing about any goal.
+        verdicts = verdicts.into_iter().map(Verdict::without_goal).collect();
+    }
     Ok(verdicts)
 }
 
@@ -96,7 +154,17 @@ async fn on<Db: Bench>(arguments: &Arguments, scenario: Scenario) -> anyhow::Res
         Scenario::Drain => drain::deleting(&site).await?,
         Scenario::DrainKeep => drain::keeping(&site).await?,
         Scenario::DrainHotKey => drain::hot_key(&site).await?,
-        Scenario::Dispatch | Scenario::CheckTime | Scenario::Peers => Vec::new(),
+        Scenario::Publish => publish::concurrently(&site).await?,
+        Scenario::PublishBulk => publish::in_bulk(&site).await?,
+        Scenario::Latency => latency::run(&site).await?,
+        Scenario::OldSnapshot => old_snapshot::run(&site).await?,
+        Scenario::Growth => growth::run(&site).await?,
+        Scenario::RetryStorm => retry_storm::run(&site).await?,
+        Scenario::ScaleOut => scale_out::run(&site).await?,
+        Scenario::Idle => idle::run(&site).await?,
+        Scenario::Memory => memory::run(&site).await?,
+        Scenario::Peers => peers::run(&site).await?,
+        Scenario::Dispatch | Scenario::CheckTime => Vec::new(),
     };
     site.remove().await;
     Ok(verdicts)

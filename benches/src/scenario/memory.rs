@@ -1,0 +1,63 @@
+//! `memory`: the peak of a process that drains a large backlog, against that of one which drains a
+//! tenth of it. Memory is a matter of what is in flight, not of what waits.
+
+use anyhow::Context as _;
+
+use crate::{
+    backlog::{self, KEYS},
+    database::Bench,
+    site::Site,
+    verdict::{Verdict, rounded},
+    worker::{Child, Role},
+};
+
+const RECORDS: u64 = 5_000_000;
+/// Megabytes.
+const LIMIT: f64 = 100.0;
+
+pub(crate) async fn run<Db: Bench>(site: &Site<Db>) -> anyhow::Result<Vec<Verdict>> {
+    let records = site.arguments.records(RECORDS);
+    let small = drained(site, (records / 10).max(1)).await?;
+    let large = drained(site, records).await?;
+    let verdict = |name: &str, pair, goal| {
+        Verdict::less_is_better(name, Some(Db::KIND), "MB", pair, goal)
+            .with("records", records)
+            .with("records_per_second", rounded(large.rate))
+    };
+    Ok(vec![
+        verdict("memory/peak", (large.megabytes, LIMIT), 1.0),
+        verdict("memory/flat", (large.megabytes, small.megabytes), 0.9),
+    ])
+}
+
+struct Peak {
+    megabytes: f64,
+    rate: f64,
+}
+
+/// In a process of its own, which has done nothing else.
+async fn drained<Db: Bench>(site: &Site<Db>, records: u64) -> anyhow::Result<Peak> {
+    backlog::write(site, records, KEYS).await?;
+    site.progress.doing(format!("memory: draining {records}"));
+    let mut worker = Child::start(Role::Drain, Db::KIND, &site.url, records).await?;
+    let line = worker.line().await?;
+    let _: Vec<Nothing> = worker.end().await?;
+    site.ensure_nothing_left().await?;
+    let (kilobytes, millis) = line.split_once(' ').context("what a worker said")?;
+    let (kilobytes, millis): (f64, f64) = (kilobytes.parse()?, millis.parse()?);
+    Ok(Peak {
+        megabytes: kilobytes / 1024.0,
+        rate: records as f64 / millis.max(1.0) * 1e3,
+    })
+}
+
+/// It has nothing more to say.
+struct Nothing;
+
+impl std::str::FromStr for Nothing {
+    type Err = anyhow::Error;
+
+    fn from_str(line: &str) -> anyhow::Result<Self> {
+        anyhow::bail!("a worker said more: {line}")
+    }
+}
