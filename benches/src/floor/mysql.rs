@@ -31,18 +31,21 @@ from outbox_record force index (primary) where status = 'pending' and id > ? ord
         ids: &[i64],
         keep: bool,
     ) -> Result<u64, sqlx::Error> {
-        let places = vec!["?"; ids.len()].join(", ");
+        // One statement for any number of ids, and each is found by the primary key.
+        let ids = serde_json::to_string(ids).map_err(|error| sqlx::Error::Encode(error.into()))?;
         let sql = match keep {
-            true => format!(
-                "update outbox_record set status = 'completed', completed_at = utc_timestamp(6) where id in ({places})"
-            ),
-            false => format!("delete from outbox_record where id in ({places})"),
+            true => {
+                "update json_table(?, '$[*]' columns (id bigint path '$')) u
+straight_join outbox_record r force index (primary) on r.id = u.id
+set r.status = 'completed', r.completed_at = utc_timestamp(6)"
+            }
+            false => {
+                "delete r from json_table(?, '$[*]' columns (id bigint path '$')) u
+straight_join outbox_record r force index (primary) on r.id = u.id"
+            }
         };
-        let mut query = sqlx::query(sqlx::AssertSqlSafe(sql));
-        for id in ids {
-            query = query.bind(id);
-        }
-        Ok(query.execute(connection).await?.rows_affected())
+        let done = sqlx::query(sql).bind(ids).execute(connection).await?;
+        Ok(done.rows_affected())
     }
 }
 
