@@ -44,7 +44,7 @@ pub use retry::RetryConfig;
 /// | `schema-initialization.enabled` | [`schema_initialization`](Self::schema_initialization) | true |
 /// | `processing.stop-on-first-failure` | [`processing`](Self::processing) | true |
 /// | `processing.retention` | [`Retention`] | 7 days |
-/// | `processing.max-in-memory` | [`ProcessingConfig::max_in_memory`] | 4096 |
+/// | `processing.max-in-memory` | [`ProcessingConfig::max_in_memory`] | 16384 |
 /// | `retry` | [`retry`](Self::retry) | see [`RetryConfig`] |
 ///
 /// Durations are whole milliseconds or text such as `"5s"`; a bare number in `locking` counts
@@ -106,7 +106,7 @@ pub struct ProcessingConfig {
     /// What becomes of records that are done. Default: kept for seven days.
     pub retention: Retention,
     /// How many records a dispatcher reads ahead into memory, running and waiting; retries that are
-    /// due come on top. Default: 4096.
+    /// due come on top. Default: 16384.
     pub max_in_memory: u32,
 }
 
@@ -190,7 +190,7 @@ impl Default for ProcessingConfig {
         Self {
             stop_on_first_failure: true,
             retention: Retention::default(),
-            max_in_memory: 4096,
+            max_in_memory: 16_384,
         }
     }
 }

@@ -54,6 +54,9 @@ pub(crate) struct News {
     pub(crate) due: usize,
 }
 
+/// How many records are read at once: enough that a statement's own cost does not matter, and few
+/// enough that the first are handled while the next are read.
+const AT_ONCE: usize = 4096;
 /// How many parked lanes are read at once.
 const LANES_AT_ONCE: usize = 64;
 
@@ -176,7 +179,7 @@ impl Engine {
         let room = self.room();
         // Not in small bites: wait until an eighth is free.
         let pending = match room >= self.most / 8 {
-            true => self.marks.plan(room),
+            true => self.marks.plan(room.min(AT_ONCE)),
             false => None,
         };
         let thirsty = self.lanes.thirsty();

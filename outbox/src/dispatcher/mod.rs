@@ -1,10 +1,12 @@
 //! The running outbox: reads, dispatches and writes until it is shut down.
 //!
 //! [`engine`] decides what is to be done, [`agenda`] when; [`run`] is the loop that does it, with
-//! [`read`], [`work`], [`write`], [`prune`] and [`stop`]. [`transactional`] runs handlers that
-//! complete their record in their own transaction; [`permit`] is the right to begin.
+//! [`read`], [`work`], [`write`], [`prune`] and [`stop`]. [`crew`] runs the handlers,
+//! [`transactional`] those that complete their record in their own transaction; [`permit`] is the
+//! right to begin.
 
 mod agenda;
+mod crew;
 pub(crate) mod engine;
 mod permit;
 mod prune;

@@ -11,7 +11,7 @@ use std::{
 
 use tokio::{
     sync::{
-        mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
+        mpsc::{UnboundedReceiver, unbounded_channel},
         oneshot, watch,
     },
     task::JoinHandle,
@@ -20,11 +20,11 @@ use tokio::{
 
 use super::{
     agenda::Agenda,
+    crew::{Answered, Crew},
     engine::Engine,
     prune::PRUNE_EVERY,
     read::{PATIENCE, Read, long_ago},
-    work::{Answered, Started},
-    write::Written,
+    write::{LINGER, Written},
 };
 use crate::{
     Database, Outbox,
@@ -52,10 +52,15 @@ pub(super) struct Run<Db: Database> {
     pub(super) settler: Option<Settler<Db>>,
     pub(super) reading: Option<JoinHandle<Read<Db>>>,
     pub(super) writing: Option<JoinHandle<Written<Db>>>,
-    /// Invocations that run. An answer of one that is not here any more is ignored.
-    pub(super) running: HashMap<(i64, HandlerIx), Started>,
-    pub(super) finished: UnboundedSender<Answered>,
+    /// Invocations that were started, with their partitions. An answer of one that is not here any
+    /// more is ignored.
+    pub(super) running: HashMap<(i64, HandlerIx), u16>,
+    pub(super) crew: Crew<Db>,
     pub(super) answers: UnboundedReceiver<Answered>,
+    /// When a batch was last written.
+    pub(super) wrote_at: Instant,
+    /// What is done waits for more.
+    pub(super) lingers: bool,
     pub(super) outage: Outage,
     pub(super) paused_at: Instant,
     /// When leases were last renewed while stopping.
@@ -93,8 +98,10 @@ impl<Db: Database> Run<Db> {
             reading: None,
             writing: None,
             running: HashMap::new(),
-            finished,
+            crew: Crew::new(Arc::clone(inner), finished),
             answers,
+            wrote_at: now,
+            lingers: false,
             outage: Outage::default(),
             paused_at: now,
             renewed_at: now,
@@ -158,10 +165,10 @@ impl<Db: Database> Run<Db> {
         let limit = loop {
             let now = Instant::now();
             self.start_work(now);
-            self.start_writing();
+            self.start_writing(now);
             self.start_reading(now);
             self.start_pruning(now);
-            let next = self.next_instant();
+            let next = self.next_instant(now);
             // Nothing is lost with a branch that is dropped: channels keep what they have, tasks
             // go on, a call to wake is remembered.
             tokio::select! {
@@ -228,7 +235,8 @@ impl<Db: Database> Run<Db> {
         }
     }
 
-    fn next_instant(&self) -> Instant {
+    fn next_instant(&mut self, now: Instant) -> Instant {
+        let held_up = self.crew.help(now);
         let mut next = self.agenda.next().min(self.claim_at());
         next = next.min(self.pruned_at + PRUNE_EVERY);
         if let Some(since) = self.full_since {
@@ -238,9 +246,12 @@ impl<Db: Database> Run<Db> {
         next = next.max(self.agenda.not_before());
         if self.reading.is_some() {
             // Only the answer can bring something new to read.
-            next = next.max(Instant::now() + Duration::from_millis(100));
+            next = next.max(now + Duration::from_millis(100));
         }
-        next
+        if self.lingers {
+            next = next.min(self.wrote_at + LINGER);
+        }
+        held_up.map_or(next, |then| next.min(then))
     }
 }
 

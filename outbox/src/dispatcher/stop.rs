@@ -31,7 +31,7 @@ impl<Db: Database> Run<Db> {
         self.engine.keep_open(0);
         let (mut answers, mut leaving) = (Vec::new(), Leaving::default());
         while !self.running.is_empty() {
-            self.start_writing();
+            self.write_now();
             leaving.drained.extend(self.engine.give_up_drained());
             let left = self.leave_with(&mut leaving);
             if timeout_at(until, left).await.is_err() {
@@ -44,6 +44,7 @@ impl<Db: Database> Run<Db> {
                 .renew_at()
                 .max(self.renewed_at + RENEW_AGAIN);
             let again = leaving.not_before.unwrap_or(until);
+            let again = self.crew.help(Instant::now()).unwrap_or(until).min(again);
             tokio::select! {
                 count = self.answers.recv_many(&mut answers, 1024) => {
                     if count > 0 {
@@ -79,7 +80,7 @@ impl<Db: Database> Run<Db> {
                     let written = writing.await.ok();
                     self.wrote(written);
                 }
-                self.start_writing();
+                self.write_now();
                 if self.writing.is_none() {
                     break;
                 }

@@ -1,5 +1,7 @@
 //! Writing: one batch at a time, in a task that gives its connection back when it is written.
 
+use std::time::Duration;
+
 use tokio::time::Instant;
 
 use super::run::Run;
@@ -11,8 +13,24 @@ pub(super) struct Written<Db: Database> {
     pub(super) unwritten: Unwritten,
 }
 
+/// While others run, what is done waits for so many more of them, so that one statement says it of
+/// all ..
+const TOGETHER: usize = 1024;
+/// .. or until this long after the last batch was written.
+pub(super) const LINGER: Duration = Duration::from_millis(2);
+
 impl<Db: Database> Run<Db> {
-    pub(super) fn start_writing(&mut self) {
+    /// Writes what is to be written, unless more of the same will come in a moment.
+    pub(super) fn start_writing(&mut self, now: Instant) {
+        let few = self.engine.lanes.done() < TOGETHER;
+        let soon = now.duration_since(self.wrote_at) < LINGER;
+        self.lingers = few && soon && !self.running.is_empty() && self.engine.lanes.are_only_done();
+        if !self.lingers {
+            self.write_now();
+        }
+    }
+
+    pub(super) fn write_now(&mut self) {
         if self.settler.is_none() || !self.engine.lanes.has_unwritten() {
             return;
         }
@@ -32,6 +50,7 @@ impl<Db: Database> Run<Db> {
 
     pub(super) fn wrote(&mut self, written: Option<Written<Db>>) {
         self.writing = None;
+        self.wrote_at = Instant::now();
         match written {
             Some(Written { settler, unwritten }) => {
                 self.settler = Some(settler);

@@ -203,6 +203,19 @@ impl Lanes {
             || !self.unwritten.aside.is_empty()
     }
 
+    /// Of what is to be written, how many records are simply done.
+    pub(crate) fn done(&self) -> usize {
+        self.unwritten.batch.done.len()
+    }
+
+    /// Whether there is something to be written, and nothing but that records are done.
+    pub(crate) fn are_only_done(&self) -> bool {
+        self.unwritten.batch.only_done()
+            && self.unwritten.deliveries.is_empty()
+            && self.unwritten.lanes.is_empty()
+            && self.unwritten.aside.is_empty()
+    }
+
     /// Whether there are parked lanes to be read.
     pub(crate) fn has_checks(&self) -> bool {
         !self.checks.is_empty()

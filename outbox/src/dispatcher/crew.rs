@@ -1,0 +1,250 @@
+//! The tasks that run invocations. Each takes one after the other from a queue; one that has to
+//! wait in its handler is replaced, so that nothing waits behind it.
+//!
+//! A task per invocation would cost more than most handlers do.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    future::poll_fn,
+    panic::AssertUnwindSafe,
+    pin::pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use futures_util::FutureExt as _;
+use tokio::{
+    runtime::Handle,
+    sync::mpsc::UnboundedSender,
+    task::{AbortHandle, yield_now},
+    time::Instant,
+};
+
+use super::{permit::Permit, transactional::AttemptOf};
+use crate::{Database, Decision, FailedBecause, Panicked, lane::Work, outbox::Inner, store::Fence};
+
+/// What came of an invocation: none if it was not begun.
+pub(super) type Answered = (Work, Option<Decision>);
+
+/// Nobody has taken anything from the queue for this long: all are held up by handlers that do not
+/// give their thread back.
+pub(super) const HELD_UP: Duration = Duration::from_millis(2);
+
+/// So many invocations in a row, then somebody else gets the thread.
+const IN_A_ROW: u32 = 32;
+
+/// What work was started under.
+#[derive(Debug)]
+pub(super) struct Terms {
+    pub(super) fence: Arc<Fence>,
+    pub(super) permit: Permit,
+}
+
+/// Dropped, everything is stopped.
+pub(super) struct Crew<Db: Database> {
+    shared: Arc<Shared<Db>>,
+    /// How many had been taken from the queue when it was last looked at, and since when.
+    seen: (u64, Instant),
+}
+
+struct Shared<Db: Database> {
+    inner: Arc<Inner<Db>>,
+    finished: UnboundedSender<Answered>,
+    /// As many can run at the same moment.
+    enough: usize,
+    state: Mutex<State>,
+}
+
+/// Written by the dispatcher's loop and by members.
+#[derive(Default)]
+struct State {
+    queue: VecDeque<(Work, Arc<Terms>)>,
+    /// How many were taken from it.
+    taken: u64,
+    members: HashMap<u64, Member>,
+    /// How many of them do not wait in a handler.
+    ready: usize,
+    next_id: u64,
+}
+
+/// One that was stopped is not among the members any more, and takes nothing.
+struct Member {
+    /// The partition of what it runs, or ran last.
+    part: u16,
+    /// In a handler that waits for something.
+    waits: bool,
+    task: AbortHandle,
+}
+
+impl<Db: Database> Crew<Db> {
+    pub(super) fn new(inner: Arc<Inner<Db>>, finished: UnboundedSender<Answered>) -> Self {
+        let enough = Handle::try_current().map_or(1, |handle| handle.metrics().num_workers());
+        Self {
+            shared: Arc::new(Shared {
+                inner,
+                finished,
+                enough: enough.max(1),
+                state: Mutex::default(),
+            }),
+            seen: (0, Instant::now()),
+        }
+    }
+
+    /// These are to be run.
+    pub(super) fn start(&self, works: Vec<Work>, terms: &Arc<Terms>) {
+        let mut state = self.shared.state();
+        let works = works.into_iter().map(|work| (work, Arc::clone(terms)));
+        state.queue.extend(works);
+        self.shared.man(&mut state);
+    }
+
+    /// Nothing of these partitions is begun any more, and what runs is stopped where it waits next.
+    pub(super) fn stop(&self, of: impl Fn(u16) -> bool) {
+        let mut state = self.shared.state();
+        state.queue.retain(|(work, _)| !of(work.part));
+        let stopped = state.members.extract_if(|_, member| of(member.part));
+        let stopped: Vec<Member> = stopped.map(|(_, member)| member).collect();
+        for member in stopped {
+            member.task.abort();
+            state.ready -= usize::from(!member.waits);
+        }
+        self.shared.man(&mut state);
+    }
+
+    /// Adds members if all of them are held up. When to look again, if something is queued.
+    pub(super) fn help(&mut self, now: Instant) -> Option<Instant> {
+        let mut state = self.shared.state();
+        if state.queue.is_empty() {
+            return None;
+        }
+        if state.taken != self.seen.0 {
+            self.seen = (state.taken, now);
+        }
+        if now.duration_since(self.seen.1) >= HELD_UP {
+            self.seen.1 = now;
+            let more = state.ready.max(1).min(state.queue.len());
+            (0..more).for_each(|_| self.shared.hire(&mut state));
+        }
+        Some(self.seen.1 + HELD_UP)
+    }
+}
+
+impl<Db: Database> Drop for Crew<Db> {
+    fn drop(&mut self) {
+        self.stop(|_| true);
+    }
+}
+
+impl<Db: Database> Shared<Db> {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// As many members as can run at once, if there is that much to do.
+    fn man(self: &Arc<Self>, state: &mut State) {
+        let wanted = self.enough.min(state.queue.len());
+        while state.ready < wanted {
+            self.hire(state);
+        }
+    }
+
+    fn hire(self: &Arc<Self>, state: &mut State) {
+        let id = state.next_id;
+        state.next_id += 1;
+        let task = tokio::spawn(Arc::clone(self).serve(id)).abort_handle();
+        // It takes nothing before the state is let go.
+        let member = Member {
+            part: u16::MAX,
+            waits: false,
+            task,
+        };
+        state.members.insert(id, member);
+        state.ready += 1;
+    }
+
+    /// Dropped where it waits in a handler, that invocation ends there.
+    async fn serve(self: Arc<Self>, id: u64) {
+        let (mut waited, mut in_a_row) = (false, 0);
+        while let Some((work, terms)) = self.next(id, waited) {
+            waited = false;
+            let decision = {
+                let mut invocation = pin!(self.invoke(&work, &terms));
+                poll_fn(|context| {
+                    let polled = invocation.as_mut().poll(context);
+                    if polled.is_pending() && !waited {
+                        waited = true;
+                        self.waits(id);
+                    }
+                    polled
+                })
+                .await
+            };
+            // The loop has ended if nobody takes it; the record is delivered again.
+            let _ = self.finished.send((work, decision));
+            in_a_row += 1;
+            if in_a_row == IN_A_ROW {
+                in_a_row = 0;
+                // Nothing is held here.
+                yield_now().await;
+            }
+        }
+    }
+
+    /// What a member is to run next. None: it is not needed any more, or was stopped.
+    fn next(&self, id: u64, waited: bool) -> Option<(Work, Arc<Terms>)> {
+        let mut state = self.state();
+        let state = &mut *state;
+        let member = state.members.get_mut(&id)?;
+        if waited {
+            member.waits = false;
+            state.ready += 1;
+        }
+        let needed = !waited || state.ready <= self.enough;
+        match needed.then(|| state.queue.pop_front()).flatten() {
+            Some(next) => {
+                member.part = next.0.part;
+                state.taken += 1;
+                Some(next)
+            }
+            None => {
+                state.members.remove(&id);
+                state.ready -= 1;
+                None
+            }
+        }
+    }
+
+    /// A member waits in its handler: another takes what is queued.
+    fn waits(self: &Arc<Self>, id: u64) {
+        let mut state = self.state();
+        // It may have been stopped.
+        if let Some(member) = state.members.get_mut(&id) {
+            member.waits = true;
+            state.ready -= 1;
+            self.man(&mut state);
+        }
+    }
+
+    async fn invoke(&self, work: &Work, terms: &Terms) -> Option<Decision> {
+        let handler = self
+            .inner
+            .registry
+            .entries()
+            .get(usize::from(work.handler))?;
+        let attempt = AttemptOf {
+            inner: &self.inner,
+            handler,
+            fence: &terms.fence,
+            work,
+            permit: Some(&terms.permit),
+        };
+        // What the handler does is caught inside; this is for what stands around it.
+        let decision = AssertUnwindSafe(attempt.dispatch()).catch_unwind().await;
+        decision.unwrap_or_else(|panic| {
+            Some(Decision::Failed {
+                error: Panicked::with(&*panic),
+                because: FailedBecause::PolicyPanicked,
+            })
+        })
+    }
+}
