@@ -115,7 +115,7 @@ impl Scenario {
     }
 }
 
-/// Everything that was asked for. Figures are shown as they come.
+/// Everything that was asked for.
 pub(crate) async fn run(arguments: &Arguments) -> anyhow::Result<Vec<Verdict>> {
     let mut verdicts = Vec::new();
     for scenario in Scenario::ALL {
@@ -130,11 +130,14 @@ pub(crate) async fn run(arguments: &Arguments) -> anyhow::Result<Vec<Verdict>> {
     for kind in arguments.databases() {
         for scenario in Scenario::ALL {
             if arguments.wants(scenario) && scenario.needs_database() {
+                let start = std::time::Instant::now();
                 let measured = match kind {
                     Kind::Postgres => Box::pin(on::<Postgres>(arguments, scenario)).await,
                     Kind::Mysql => Box::pin(on::<MySql>(arguments, scenario)).await,
                     Kind::Sqlite => Box::pin(on::<Sqlite>(arguments, scenario)).await,
                 };
+                let (name, db, time) = (scenario.name(), kind.name(), start.elapsed());
+                eprintln!("{name} on {db}: {:.1} s", time.as_secs_f64());
                 verdicts.extend(measured.map_err(|error| {
                     error.context(format!("{} on {}", scenario.name(), kind.name()))
                 })?);
