@@ -4,7 +4,6 @@ import { Logger, makeWorkerUtils, run } from "graphile-worker";
 import { main } from "./case.js";
 
 const OPEN = "select count(*) from graphile_worker._private_jobs";
-const env = (name, value) => Number(process.env[name] ?? value);
 
 await main(async (jobs) => {
   const logger = new Logger(() => () => {});
@@ -21,18 +20,19 @@ await main(async (jobs) => {
   }
   await utils.release();
 
-  const size = env("P_SIZE", 500);
+  // A key's next job comes with the next fetch, so that more of them at once are better there.
+  const [concurrentJobs, pollInterval] = jobs.ordered ? [400, 10] : [24, 100];
   await jobs.start();
   const runner = await run({
     preset: {
       worker: {
         connectionString: jobs.url,
-        maxPoolSize: env("P_CONN", 10),
-        concurrentJobs: env("P_CONC", 100),
-        pollInterval: env("P_POLL", 100),
-        localQueue: size > 0 ? { size } : undefined,
-        completeJobBatchDelay: env("P_DELAY", 0),
-        failJobBatchDelay: env("P_DELAY", 0),
+        maxPoolSize: 10,
+        concurrentJobs,
+        pollInterval,
+        localQueue: { size: 500 },
+        completeJobBatchDelay: 0,
+        failJobBatchDelay: 0,
       },
     },
     logger,
@@ -40,7 +40,10 @@ await main(async (jobs) => {
     parsedCronItems: [],
     taskList: { noop: ({ n }) => jobs.handle(n) },
   });
-  const outcome = await jobs.stop(OPEN, "");
+  const outcome = await jobs.stop(
+    OPEN,
+    `local queue 500, concurrency ${concurrentJobs}, completions in batches after 0 ms`,
+  );
   await runner.stop();
   return outcome;
 });

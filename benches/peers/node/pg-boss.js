@@ -5,10 +5,9 @@ import { main } from "./case.js";
 
 const OPEN = "select count(*) from pgboss.job where state < 'completed'";
 const QUEUE = "noop";
-const env = (name, value) => Number(process.env[name] ?? value);
 
 await main(async (jobs) => {
-  const boss = new PgBoss({ connectionString: jobs.url, max: env("P_CONN", 10) });
+  const boss = new PgBoss({ connectionString: jobs.url, max: 10 });
   boss.on("error", (error) => console.error(error));
   await boss.start();
   await boss.createQueue(QUEUE, { policy: jobs.ordered ? "key_strict_fifo" : "standard" });
@@ -19,12 +18,15 @@ await main(async (jobs) => {
     );
   }
 
+  // A batch that is not full ends the burst: no larger than a round over the keys.
+  const batchSize = jobs.ordered ? Math.min(400, jobs.keys) : 1000;
+  const localConcurrency = jobs.ordered ? 1 : 4;
   await jobs.start();
   await boss.work(
     QUEUE,
     {
-      batchSize: env("P_BATCH", 1000),
-      localConcurrency: env("P_CONC", 2),
+      batchSize,
+      localConcurrency,
       burstWhenBatchFull: true,
       pollingIntervalSeconds: 0.5,
     },
@@ -32,7 +34,10 @@ await main(async (jobs) => {
       for (const { data } of batch) jobs.handle(data.n);
     },
   );
-  const outcome = await jobs.stop(OPEN, "");
+  const outcome = await jobs.stop(
+    OPEN,
+    `batch ${batchSize}, ${localConcurrency} workers, bursts${jobs.ordered ? ", key_strict_fifo" : ""}`,
+  );
   await boss.stop({ graceful: false });
   return outcome;
 });

@@ -21,6 +21,9 @@ pub(crate) const PEER: Peer = Peer {
 
 const OPEN: &str = "select count(*) from apalis.jobs where status <> 'Done'";
 
+const BATCH: usize = 500;
+const WORKERS: usize = 2;
+
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Noop {
     n: usize,
@@ -32,28 +35,39 @@ async fn noop(job: Noop, tally: Data<Arc<Tally>>) -> Result<(), BoxDynError> {
 }
 
 async fn run(case: Case) -> Result<Outcome> {
-    use crate::settings::env;
-    let pool = PgPoolOptions::new().max_connections(20).connect(&case.url).await?;
+    let pool = PgPoolOptions::new()
+        .max_connections(20)
+        .connect(&case.url)
+        .await?;
     PostgresStorage::setup(&pool).await?;
     let config = Config::default()
         .queue("noop")
-        .batch_size(env("P_BATCH", 100) as usize)
-        .lock_tasks(env("P_LOCK", 1) == 1)
-        .persist_results(env("P_RESULTS", 1) == 1);
+        .batch_size(BATCH)
+        // Claimed tasks are marked as queued for their worker anyway.
+        .lock_tasks(false);
     let mut storage = PostgresStorage::<Noop>::new(&pool).with_config(config);
     for batch in case.batches() {
-        let jobs: Vec<_> = batch.map(|n| TaskBuilder::new(Noop { n }).build()).collect();
-        storage.push_all(&mut futures_util::stream::iter(jobs)).await?;
+        let jobs: Vec<_> = batch
+            .map(|n| TaskBuilder::new(Noop { n }).build())
+            .collect();
+        storage
+            .push_all(&mut futures_util::stream::iter(jobs))
+            .await?;
     }
 
     let clock = case.start().await?;
-    for worker in 0..env("P_WORKERS", 1) {
+    for worker in 0..WORKERS {
         let worker = WorkerBuilder::new(format!("worker-{worker}"))
             .backend(storage.clone())
-            .concurrency(env("P_CONC", 100) as usize)
+            .concurrency(BATCH)
             .data(case.tally.clone())
             .build(noop);
         tokio::spawn(worker.run());
     }
-    clock.stop(OPEN, "").await
+    clock
+        .stop(
+            OPEN,
+            format!("{WORKERS} workers, batch and concurrency {BATCH}, no second lock"),
+        )
+        .await
 }

@@ -22,7 +22,11 @@ impl Arguments {
         };
         let mut given = std::env::args().skip(1);
         while let Some(name) = given.next() {
-            let mut value = || given.next().with_context(|| format!("{name} needs a value"));
+            let mut value = || {
+                given
+                    .next()
+                    .with_context(|| format!("{name} needs a value"))
+            };
             match name.as_str() {
                 "--url" => arguments.url = value()?,
                 "--records" => arguments.records = value()?.parse().context("--records")?,
@@ -31,6 +35,9 @@ impl Arguments {
                 "--list" => arguments.list = true,
                 _ => bail!("unknown argument {name}"),
             }
+        }
+        if arguments.records == 0 || arguments.ordered == 0 {
+            bail!("no records, no rate");
         }
         if arguments.url.is_empty() && !arguments.list {
             bail!("--url postgres://.. is missing");

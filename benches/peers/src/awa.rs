@@ -28,32 +28,35 @@ struct Noop {
 }
 
 async fn run(case: Case) -> Result<Outcome> {
-    use crate::settings::env;
-    let pool = PgPoolOptions::new().max_connections(env("P_CONN", 40) as u32).connect(&case.url).await?;
+    let pool = PgPoolOptions::new()
+        .max_connections(40)
+        .connect(&case.url)
+        .await?;
     awa::migrations::run(&pool).await?;
-    let queue = PartitionedQueue::new("noop", if case.is_ordered() { env("P_PARTS", 16) as usize } else { env("P_PARTS", 1) as usize })?;
+    let (partitions, workers) = if case.is_ordered() { (16, 1) } else { (1, 500) };
+    let queue = PartitionedQueue::new("noop", partitions)?;
     // The first start chooses the faster storage, but only if nothing is stored yet.
-    let first = client(&pool, &case, &queue)?;
+    let first = client(&pool, &case, &queue, workers)?;
     first.start().await?;
     first.shutdown(STOP).await;
     store(&pool, &case, &queue).await?;
 
-    let client = client(&pool, &case, &queue)?;
+    let client = client(&pool, &case, &queue, workers)?;
+    let note =
+        format!("{partitions} partition(s) of {workers} worker(s), claims and completions of 512");
     let clock = case.start().await?;
     client.start().await?;
-    let outcome = clock.stop(OPEN, "").await;
+    let outcome = clock.stop(OPEN, note).await;
     client.shutdown(STOP).await;
     outcome
 }
 
-fn client(pool: &PgPool, case: &Case, queue: &PartitionedQueue) -> Result<Client> {
-    use crate::settings::env;
+fn client(pool: &PgPool, case: &Case, queue: &PartitionedQueue, workers: u32) -> Result<Client> {
     let config = QueueConfig {
-        max_workers: if case.is_ordered() { 1 } else { env("P_CONC", 500) as u32 },
-        claimers: env("P_CLAIMERS", 1) as u16,
-        claim_batch_size: env("P_BATCH", 512) as usize,
-        poll_interval: Duration::from_millis(env("P_POLL", 20)),
-        deadline_duration: Duration::from_secs(env("P_DEADLINE", 0)),
+        max_workers: workers,
+        poll_interval: Duration::from_millis(20),
+        // As in its own benchmarks: no deadline to be written for each job.
+        deadline_duration: Duration::ZERO,
         ..QueueConfig::default()
     };
     let tally = case.tally.clone();

@@ -63,7 +63,13 @@ impl Case {
         let keys = records.div_ceil(5);
         let ordered = if mode == Mode::Ordered { keys } else { 0 };
         let tally = Arc::new(Tally::new(records, ordered));
-        Self { url: database.url.clone(), mode, records, keys, tally }
+        Self {
+            url: database.url.clone(),
+            mode,
+            records,
+            keys,
+            tally,
+        }
     }
 
     pub(crate) fn is_ordered(&self) -> bool {
@@ -74,15 +80,23 @@ impl Case {
     /// None holds a key twice: many libraries order what was stored at once as they like.
     pub(crate) fn batches(&self) -> impl Iterator<Item = Range<usize>> + use<> {
         let (records, keys) = (self.records, self.keys);
-        (0..records).step_by(keys).map(move |start| start..records.min(start + keys))
+        (0..records)
+            .step_by(keys)
+            .map(move |start| start..records.min(start + keys))
     }
 
     /// To be called with the backlog stored and the worker not yet started.
     pub(crate) async fn start(&self) -> Result<Clock<'_>> {
         let mut connection = PgConnection::connect(&self.url).await?;
-        sqlx::raw_sql("vacuum analyze").execute(&mut connection).await?;
+        sqlx::raw_sql("vacuum analyze")
+            .execute(&mut connection)
+            .await?;
         sqlx::raw_sql("checkpoint").execute(&mut connection).await?;
-        Ok(Clock { case: self, connection, started: Instant::now() })
+        Ok(Clock {
+            case: self,
+            connection,
+            started: Instant::now(),
+        })
     }
 }
 
@@ -94,7 +108,11 @@ pub(crate) struct Clock<'a> {
 
 impl Clock<'_> {
     /// Waits until everything is handled and `open`, a query for one number, gives 0.
-    pub(crate) async fn stop(mut self, open: &'static str, note: impl Into<String>) -> Result<Outcome> {
+    pub(crate) async fn stop(
+        mut self,
+        open: &'static str,
+        note: impl Into<String>,
+    ) -> Result<Outcome> {
         let tally = &self.case.tally;
         let mut progress = (0, Instant::now());
         while !tally.is_complete() {
@@ -107,7 +125,9 @@ impl Clock<'_> {
         }
         let handled = Instant::now();
         loop {
-            let left: i64 = sqlx::query_scalar(open).fetch_one(&mut self.connection).await?;
+            let left: i64 = sqlx::query_scalar(open)
+                .fetch_one(&mut self.connection)
+                .await?;
             if left == 0 {
                 break;
             }
@@ -117,6 +137,10 @@ impl Clock<'_> {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
         let took = self.started.elapsed();
-        Ok(Outcome { took, again: tally.check()?, note: note.into() })
+        Ok(Outcome {
+            took,
+            again: tally.check()?,
+            note: note.into(),
+        })
     }
 }

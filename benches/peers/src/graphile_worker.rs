@@ -51,34 +51,41 @@ impl TaskHandler for Noop {
     }
 }
 
-fn env(name: &str, default: u64) -> u64 {
-    std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(default)
-}
-
 async fn run(case: Case) -> Result<Outcome> {
-    let pool = PgPoolOptions::new().max_connections(env("P_CONN", 20) as u32).connect(&case.url).await?;
+    let pool = PgPoolOptions::new()
+        .max_connections(20)
+        .connect(&case.url)
+        .await?;
     let utils = WorkerUtils::new(pool.clone(), "graphile_worker");
     utils.migrate().await?;
     store(&utils, &case).await?;
 
-    let size = env("P_SIZE", 500) as usize;
+    let (queues, concurrency) = if case.is_ordered() { (1, 100) } else { (4, 24) };
     let worker = WorkerOptions::default()
         .pg_pool(pool)
-        .concurrency(env("P_CONC", 100) as usize)
-        .poll_interval(Duration::from_millis(env("P_POLL", 100)))
-        .complete_job_batch_delay(Duration::from_millis(env("P_DELAY", 5)))
-        .fail_job_batch_delay(Duration::from_millis(env("P_DELAY", 5)))
+        .concurrency(concurrency)
+        .poll_interval(Duration::from_millis(100))
+        .complete_job_batch_delay(Duration::from_millis(5))
+        .fail_job_batch_delay(Duration::from_millis(5))
+        .local_queue(
+            LocalQueueConfig::default()
+                .with_size(500)
+                .with_queue_count(queues),
+        )
         .add_extension(Handled(case.tally.clone()))
-        .define_job::<Noop>();
-    let worker = if size > 0 { worker.local_queue(LocalQueueConfig::default().with_size(size).with_queue_count(env("P_QUEUES", 1) as usize)) } else { worker };
-    let worker = worker.init().await?;
-    let clock = case.start().await?;
+        .define_job::<Noop>()
+        .init()
+        .await?;
     let worker = Arc::new(worker);
+    let clock = case.start().await?;
     let running = tokio::spawn({
         let worker = worker.clone();
         async move { worker.run().await }
     });
-    let outcome = clock.stop(OPEN, "").await;
+    let note = format!(
+        "{queues} local queue(s) of 500, concurrency {concurrency}, completions after 5 ms"
+    );
+    let outcome = clock.stop(OPEN, note).await;
     worker.request_shutdown();
     running.await??;
     outcome

@@ -25,7 +25,6 @@ mod outbox_postgres;
 mod pgmq;
 mod report;
 mod ruststream;
-mod settings;
 mod sqlxmq;
 mod tally;
 mod version;

@@ -65,7 +65,11 @@ async fn run(script: &str, case: Case) -> Result<Outcome> {
         bail!(error);
     }
     let took = Duration::try_from_secs_f64(answer.seconds)?;
-    Ok(Outcome { took, again: answer.again, note: answer.note })
+    Ok(Outcome {
+        took,
+        again: answer.again,
+        note: answer.note,
+    })
 }
 
 async fn install() -> Result<()> {

@@ -23,6 +23,8 @@ pub(crate) const PEER: Peer = Peer {
 };
 
 const OPEN: &str = "select count(*) from outbox_events where status <> 'Sent'";
+const BATCH: u32 = 5_000;
+const MANAGERS: usize = 2;
 /// The crate carries this as a file only: the table and trigger of its README.
 const SCHEMA: &str = "
     create type status as enum ('Pending', 'Processing', 'Sent');
@@ -55,11 +57,13 @@ impl Transport<Value> for Noop {
 }
 
 async fn run(case: Case) -> Result<Outcome> {
-    use crate::settings::env;
-    let pool = PgPoolOptions::new().max_connections(10).connect(&case.url).await?;
+    let pool = PgPoolOptions::new()
+        .max_connections(10)
+        .connect(&case.url)
+        .await?;
     sqlx_08::raw_sql(SCHEMA).execute(&pool).await?;
     let mut config = OutboxConfig::default();
-    config.batch_size = env("P_BATCH", 1000) as u32;
+    config.batch_size = BATCH;
     config.poll_interval_secs = 1;
     let config = Arc::new(config);
 
@@ -67,7 +71,9 @@ async fn run(case: Case) -> Result<Outcome> {
     for batch in case.batches() {
         let mut transaction = pool.begin().await?;
         for n in batch {
-            service.add_event("noop", json!({ "n": n }), None, &mut *transaction).await?;
+            service
+                .add_event("noop", json!({ "n": n }), None, &mut *transaction)
+                .await?;
         }
         transaction.commit().await?;
     }
@@ -75,7 +81,7 @@ async fn run(case: Case) -> Result<Outcome> {
     let (stop, stopped) = watch::channel(false);
     let clock = case.start().await?;
     let mut running = Vec::new();
-    for _ in 0..env("P_CONC", 2) {
+    for _ in 0..MANAGERS {
         let manager = OutboxManagerBuilder::new()
             .storage(Arc::new(PostgresOutbox::new(pool.clone(), config.clone())))
             .publisher(Arc::new(Noop(case.tally.clone())))
@@ -84,7 +90,9 @@ async fn run(case: Case) -> Result<Outcome> {
             .build()?;
         running.push(tokio::spawn(manager.run()));
     }
-    let outcome = clock.stop(OPEN, "").await;
+    let outcome = clock
+        .stop(OPEN, format!("batch {BATCH}, {MANAGERS} managers"))
+        .await;
     stop.send(true)?;
     for worker in running {
         worker.await??;

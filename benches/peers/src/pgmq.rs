@@ -2,10 +2,12 @@
 //! loop that its documentation shows: read a batch, handle it, delete it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Result;
 use pgmq::PGMQueueExt;
 use serde_json::{Value, json};
+use sqlx_08::postgres::PgPoolOptions;
 use tokio::task::JoinSet;
 
 use crate::case::{Case, Mode, Outcome, Peer};
@@ -19,16 +21,20 @@ pub(crate) const PEER: Peer = Peer {
     run: |case| Box::pin(run(case)),
 };
 
+const CONSUMERS: u32 = 4;
+const BATCH: i32 = 1_000;
 const QUEUE: &str = "noop";
 const OPEN: &str = "select count(*) from pgmq.q_noop";
 /// Seconds until a message that was read and not deleted is read again.
 const INVISIBLE: i32 = 60;
 
 async fn run(case: Case) -> Result<Outcome> {
-    use crate::settings::env;
-    let consumers = env("P_CONC", 4) as u32;
-    let batch = env("P_BATCH", 1000) as i32;
-    let queue = PGMQueueExt::new(case.url.clone(), consumers).await?;
+    // Its own parser of URLs does not take one without a password.
+    let pool = PgPoolOptions::new()
+        .max_connections(CONSUMERS)
+        .connect(&case.url)
+        .await?;
+    let queue = PGMQueueExt::new_with_pool(pool).await;
     queue.install_sql_from_embedded().await?;
     queue.create(QUEUE).await?;
     if case.is_ordered() {
@@ -38,22 +44,23 @@ async fn run(case: Case) -> Result<Outcome> {
 
     let clock = case.start().await?;
     let mut workers = JoinSet::new();
-    for _ in 0..consumers {
-        workers.spawn(consume(queue.clone(), case.tally.clone(), case.is_ordered(), batch));
+    for _ in 0..CONSUMERS {
+        workers.spawn(consume(
+            queue.clone(),
+            case.tally.clone(),
+            case.is_ordered(),
+        ));
     }
-    clock.stop(OPEN, "").await
+    let note = format!("installed as SQL, {CONSUMERS} consumers, batch {BATCH}");
+    clock.stop(OPEN, note).await
 }
 
-async fn consume(queue: PGMQueueExt, tally: Arc<Tally>, ordered: bool, batch: i32) -> Result<()> {
+async fn consume(queue: PGMQueueExt, tally: Arc<Tally>, ordered: bool) -> Result<()> {
     loop {
         let mut messages = if ordered {
-            match crate::settings::env("P_KIND", 0) { 0 => 
-            queue.read_grouped::<Value>(QUEUE, INVISIBLE, batch).await?,
-            1 => queue.read_grouped_head::<Value>(QUEUE, INVISIBLE, batch).await?,
-            _ => queue.read_grouped_rr::<Value>(QUEUE, INVISIBLE, batch).await?,
-            }
+            queue.read_grouped::<Value>(QUEUE, INVISIBLE, BATCH).await?
         } else {
-            queue.read_batch::<Value>(QUEUE, INVISIBLE, batch).await?
+            queue.read_batch::<Value>(QUEUE, INVISIBLE, BATCH).await?
         };
         // Several of one key may come at once, and in any order.
         messages.sort_unstable_by_key(|message| message.msg_id);
@@ -62,7 +69,7 @@ async fn consume(queue: PGMQueueExt, tally: Arc<Tally>, ordered: bool, batch: i3
         }
         let ids: Vec<_> = messages.iter().map(|message| message.msg_id).collect();
         if ids.is_empty() {
-            tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+            tokio::time::sleep(Duration::from_millis(1)).await;
         } else {
             queue.delete_batch(QUEUE, &ids).await?;
         }
@@ -72,10 +79,13 @@ async fn consume(queue: PGMQueueExt, tally: Arc<Tally>, ordered: bool, batch: i3
 async fn store(queue: &PGMQueueExt, case: &Case) -> Result<()> {
     for batch in case.batches() {
         let messages: Vec<_> = batch.clone().map(|n| json!({ "n": n })).collect();
-        let groups: Vec<_> =
-            batch.map(|n| json!({ "x-pgmq-group": format!("key-{}", n % case.keys) })).collect();
+        let groups: Vec<_> = batch
+            .map(|n| json!({ "x-pgmq-group": format!("key-{}", n % case.keys) }))
+            .collect();
         let groups = case.is_ordered().then_some(groups.as_slice());
-        queue.send_batch_with_delay_with_headers(QUEUE, &messages, groups, 0).await?;
+        queue
+            .send_batch_with_delay_with_headers(QUEUE, &messages, groups, 0)
+            .await?;
     }
     Ok(())
 }

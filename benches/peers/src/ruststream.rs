@@ -10,11 +10,9 @@ use ruststream_sqlx::prelude::*;
 use serde::Deserialize;
 use sqlx::PgPool;
 use sqlx::postgres::PgPoolOptions;
-use std::num::NonZero;
 
 use crate::case::{Case, Mode, Outcome, Peer};
 use crate::tally::Tally;
-use crate::settings::env;
 
 pub(crate) const PEER: Peer = Peer {
     name: "ruststream-sqlx",
@@ -65,41 +63,52 @@ async fn one(job: &Noop, context: &mut Context<'_, (), Handled>) -> HandlerOutco
 }
 
 async fn run(case: Case) -> Result<Outcome> {
-    let pool = PgPoolOptions::new().max_connections(env("P_CONN", 40) as u32).connect(&case.url).await?;
+    let pool = PgPoolOptions::new()
+        .max_connections(40)
+        .connect(&case.url)
+        .await?;
     sqlx::raw_sql(SCHEMA).execute(&pool).await?;
     store(&pool, &case).await?;
 
     let tally = case.tally.clone();
     let ordered = case.is_ordered();
-    let size = NonZero::new(env("P_BATCH", 500) as usize).unwrap();
-    let workers = NonZero::new(env("P_CONC", 16) as usize).unwrap();
     let app = RustStream::new(AppInfo::new("peer", "0.0.0"))
         .on_startup(async move |()| Ok::<_, Infallible>(tally))
         .with_broker(SqlxBroker::new(pool), |broker| {
             if ordered {
-                broker.include(one.workers_by_key(workers));
-            } else if env("P_KIND", 0) == 0 {
-                broker.include(many.batch(size));
+                broker.include(one.workers_by_key(nonzero!(16)));
             } else {
-                broker.include(one.workers(workers));
+                broker.include(many.batch(nonzero!(500)));
             }
         });
+    let note = if ordered {
+        "row locks, 16 workers by key"
+    } else {
+        "row locks, batch 500"
+    };
     let clock = case.start().await?;
     let running = app.start().await?;
-    let outcome = clock.stop(OPEN, "").await;
+    let outcome = clock.stop(OPEN, note).await;
     running.shutdown().await?;
     outcome
 }
 
 async fn store(pool: &PgPool, case: &Case) -> Result<()> {
     for batch in case.batches() {
-        let keys: Vec<_> = batch.clone().map(|n| format!("key-{}", n % case.keys)).collect();
-        let payloads: Vec<_> = batch.map(|n| format!("{{\"n\":{n}}}").into_bytes()).collect();
-        sqlx::query("insert into jobs (account, payload) select * from unnest($1::text[], $2::bytea[])")
-            .bind(keys)
-            .bind(payloads)
-            .execute(pool)
-            .await?;
+        let keys: Vec<_> = batch
+            .clone()
+            .map(|n| format!("key-{}", n % case.keys))
+            .collect();
+        let payloads: Vec<_> = batch
+            .map(|n| format!("{{\"n\":{n}}}").into_bytes())
+            .collect();
+        sqlx::query(
+            "insert into jobs (account, payload) select * from unnest($1::text[], $2::bytea[])",
+        )
+        .bind(keys)
+        .bind(payloads)
+        .execute(pool)
+        .await?;
     }
     Ok(())
 }

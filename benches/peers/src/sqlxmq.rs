@@ -15,13 +15,20 @@ pub(crate) const PEER: Peer = Peer {
     run: |case| Box::pin(run(case)),
 };
 
+/// It fetches the difference when fewer than the first are running.
+const LEAST: usize = 100;
+const MOST: usize = 200;
 /// One row is the library's own.
 const OPEN: &str = "select count(*) - 1 from mq_msgs";
 
 async fn run(case: Case) -> Result<Outcome> {
-    use crate::settings::env;
-    let pool = PgPoolOptions::new().max_connections(env("P_CONN", 20) as u32).connect(&case.url).await?;
-    sqlx_08::raw_sql(include_str!("sqlxmq.sql")).execute(&pool).await?;
+    let pool = PgPoolOptions::new()
+        .max_connections(20)
+        .connect(&case.url)
+        .await?;
+    sqlx_08::raw_sql(include_str!("sqlxmq.sql"))
+        .execute(&pool)
+        .await?;
     store(&pool, &case).await?;
 
     let tally = case.tally.clone();
@@ -36,10 +43,15 @@ async fn run(case: Case) -> Result<Outcome> {
             }
         });
     });
-    runner.set_concurrency(env("P_MIN", 100) as usize, env("P_MAX", 200) as usize).set_keep_alive(env("P_KEEP", 0) == 1);
+    runner.set_concurrency(LEAST, MOST).set_keep_alive(false);
     let clock = case.start().await?;
     let mut running = runner.run().await?;
-    let outcome = clock.stop(OPEN, "").await;
+    let outcome = clock
+        .stop(
+            OPEN,
+            format!("concurrency {LEAST} to {MOST}, 20 connections, no keep-alive"),
+        )
+        .await;
     running.stop().await;
     outcome
 }

@@ -43,7 +43,10 @@ impl Tally {
 
     /// The same for a payload that the library gives as it was stored.
     pub(crate) fn handle_value(&self, payload: &Value) {
-        if let Some(job) = payload["n"].as_u64().and_then(|job| usize::try_from(job).ok()) {
+        if let Some(job) = payload["n"]
+            .as_u64()
+            .and_then(|job| usize::try_from(job).ok())
+        {
             self.handle(job);
         }
     }
@@ -59,7 +62,11 @@ impl Tally {
     /// How many were handled again, if nothing is wrong.
     pub(crate) fn check(&self) -> Result<usize> {
         if !self.is_complete() {
-            bail!("{} of {} jobs were never handled", self.seen.len() - self.distinct(), self.seen.len());
+            bail!(
+                "{} of {} jobs were never handled",
+                self.seen.len() - self.distinct(),
+                self.seen.len()
+            );
         }
         let overtaken = self.overtaken.load(Ordering::Relaxed);
         if overtaken > 0 {

@@ -5,7 +5,12 @@ const PACKAGES: &str = include_str!("../node/package-lock.json");
 
 pub(crate) fn of(package: &str) -> &'static str {
     in_text(CRATES, &format!("name = \"{package}\"\nversion = \""))
-        .or_else(|| in_text(PACKAGES, &format!("\"node_modules/{package}\": {{\n      \"version\": \"")))
+        .or_else(|| {
+            in_text(
+                PACKAGES,
+                &format!("\"node_modules/{package}\": {{\n      \"version\": \""),
+            )
+        })
         .unwrap_or("unknown")
 }
 
