@@ -1,0 +1,74 @@
+//! sqlxmq: fetches in batches, completes one by one; in order within one `channel_args`.
+
+use anyhow::Result;
+use serde_json::{Value, json};
+use sqlx_08::postgres::PgPoolOptions;
+use sqlxmq::{CurrentJob, JobBuilder, JobRunnerOptions};
+
+use crate::case::{Case, Mode, Outcome, Peer};
+
+pub(crate) const PEER: Peer = Peer {
+    name: "sqlxmq",
+    package: "sqlxmq",
+    language: "rust",
+    modes: Mode::BOTH,
+    run: |case| Box::pin(run(case)),
+};
+
+/// It fetches the difference when fewer than the first are running.
+const LEAST: usize = 100;
+const MOST: usize = 200;
+/// One row is the library's own.
+const OPEN: &str = "select count(*) - 1 from mq_msgs";
+
+async fn run(case: Case) -> Result<Outcome> {
+    let pool = PgPoolOptions::new()
+        .max_connections(20)
+        .connect(&case.url)
+        .await?;
+    sqlx_08::raw_sql(include_str!("sqlxmq.sql"))
+        .execute(&pool)
+        .await?;
+    store(&pool, &case).await?;
+
+    let tally = case.tally.clone();
+    let mut runner = JobRunnerOptions::new(&pool, move |mut job: CurrentJob| {
+        let tally = tally.clone();
+        tokio::spawn(async move {
+            if let Ok(Some(payload)) = job.json::<Value>() {
+                tally.handle_value(&payload);
+            }
+            if let Err(error) = job.complete().await {
+                eprintln!("sqlxmq: {error}");
+            }
+        });
+    });
+    runner.set_concurrency(LEAST, MOST).set_keep_alive(false);
+    let clock = case.start().await?;
+    let mut running = runner.run().await?;
+    let outcome = clock
+        .stop(
+            OPEN,
+            format!("concurrency {LEAST} to {MOST}, 20 connections, no keep-alive"),
+        )
+        .await;
+    running.stop().await;
+    outcome
+}
+
+async fn store(pool: &sqlx_08::PgPool, case: &Case) -> Result<()> {
+    for batch in case.batches() {
+        let mut transaction = pool.begin().await?;
+        for n in batch {
+            let key = format!("key-{}", n % case.keys);
+            let mut job = JobBuilder::new("noop");
+            job.set_json(&json!({ "n": n }))?;
+            if case.is_ordered() {
+                job.set_channel_args(&key).set_ordered(true);
+            }
+            job.spawn(&mut *transaction).await?;
+        }
+        transaction.commit().await?;
+    }
+    Ok(())
+}
