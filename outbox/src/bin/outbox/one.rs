@@ -63,7 +63,12 @@ pub(crate) async fn run<Db: Database>(
             [] => String::new(),
             handlers => format!(" for {}", plain(&handlers.join(", "))),
         };
-        output.either(&shape, format_args!("{did} record {id}{of}"))?;
+        let nothing = if arguments.dry_run {
+            "; nothing was changed"
+        } else {
+            ""
+        };
+        output.either(&shape, format_args!("{did} record {id}{of}{nothing}"))?;
     }
     Ok(())
 }
