@@ -96,7 +96,7 @@ async fn a_schedule_is_a_table_with_a_chart() {
     let text = policy(&reference("retry_jitter.yaml"), false).await.well();
     let lines: Vec<&str> = text.lines().collect();
     assert!(
-        lines[0].starts_with("default: exponential from 2s"),
+        lines[0].starts_with("default: exponential 2s ×2 up to 1m, max 7 retries"),
         "{text}"
     );
     assert!(

@@ -72,14 +72,16 @@ pub(crate) use execute;
 /// Everything in the tables that a change could change, as one text.
 macro_rules! everything {
     ($db:ident) => {{
-        let number = match <_ as AsRef<str>>::as_ref(database::NOW) {
-            now if now.starts_with("utc") => "char",
-            _ => "text",
+        // How a text is called, in MySQL and elsewhere.
+        let text = if database::NOW.starts_with("utc") {
+            "char"
+        } else {
+            "text"
         };
-        let cast = |column: &str| format!("coalesce(cast({column} as {number}), '-')");
+        let cast = |column: &str| format!("coalesce(cast({column} as {text}), '-')");
         let joined = |columns: &[&str]| {
             let cells: Vec<String> = columns.iter().map(|column| cast(column)).collect();
-            match number {
+            match text {
                 "char" => format!("concat_ws(' ', {})", cells.join(", ")),
                 _ => cells.join(" || ' ' || "),
             }

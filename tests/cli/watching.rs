@@ -93,8 +93,9 @@ impl Terminal {
             !screen.screen().alternate_screen() && !screen.screen().hide_cursor(),
             "{after}"
         );
-        for on in [" icanon", " echo ", " isig"] {
-            assert!(after.contains(on), "{on} in {after}");
+        let words: Vec<&str> = after.split_whitespace().collect();
+        for on in ["icanon", "echo", "isig", "opost"] {
+            assert!(words.contains(&on), "{on} in {after}");
         }
     }
 }
