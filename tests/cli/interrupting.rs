@@ -5,6 +5,7 @@ use outbox_tests::on_each_database;
 use crate::{
     program::{PATIENCE, Ran, command, outbox, until},
     rows::{deliver, execute, publish},
+    terminal::Terminal,
 };
 
 /// What the program says that it did.
@@ -52,4 +53,27 @@ on_each_database! {
         // Each once: a second time would be another attempt.
         assert_eq!(count("attempt = 5 and status = 'scheduled'").await, 3000);
     }
+}
+
+#[tokio::test]
+async fn in_a_terminal_a_long_replay_shows_how_far_it_is() {
+    use outbox_tests::database::sqlite as database;
+    let db = database::fresh().await;
+    let keys: Vec<String> = (0..3000).map(|n| format!("k{n}")).collect();
+    publish(&db, &keys.iter().map(|key| &**key).collect::<Vec<_>>()).await;
+    execute!(db, deliver(&db, "true", "charge-card", "failed", true));
+    let mut terminal = Terminal::start(&db.url(), "replay --all --batch-size 1");
+    until(async || terminal.all().contains(" of 3,000 (")).await;
+    terminal.press(b"\x03").await;
+    terminal.shows("finishing what is begun").await;
+    terminal.shows("outbox: interrupted: replayed").await;
+    let said = terminal.all();
+    assert!(said.contains(" %), about "), "{said}");
+    terminal.ended_with(130).await;
+    let left = database::number(
+        &db.pool,
+        "select count(*) from outbox_delivery where status = 'failed'",
+    )
+    .await;
+    assert!((1..3000).contains(&left), "{left}");
 }

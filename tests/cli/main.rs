@@ -14,4 +14,5 @@ mod program;
 mod reading;
 mod refusing;
 mod rows;
+mod terminal;
 mod watching;

@@ -29,20 +29,17 @@ impl<'a, Db: Database> Operations<'a, Db> {
     ///     Ok(())
     /// }
     /// ```
-    #[must_use]
     pub fn replaying(&self, filter: &Filter) -> Bulk<'a, Db> {
         Bulk::new(*self, Verb::Replay, filter)
     }
 
     /// [`discard_all`](Self::discard_all), for those who want to see it progress or to be able to
     /// stop it.
-    #[must_use]
     pub fn discarding(&self, filter: &Filter) -> Bulk<'a, Db> {
         Bulk::new(*self, Verb::Discard, filter)
     }
 
     /// [`prune`](Self::prune), for those who want to see it progress or to be able to stop it.
-    #[must_use]
     pub fn pruning(&self, older_than: Duration) -> Pruning<'a, Db> {
         Pruning {
             operations: *self,

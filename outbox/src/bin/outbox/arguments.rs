@@ -34,7 +34,7 @@ pub(crate) struct Arguments {
 /// Which tables.
 #[derive(Debug, Args)]
 pub(crate) struct TargetArguments {
-    /// The database: postgres://.., mysql://.. or sqlite://..; else the variable DATABASE_URL. Others
+    /// The database: postgres://.., mysql://.. or sqlite://..; else the variable `DATABASE_URL`. Others
     /// can see a command line: a URL with a password is better in the variable
     #[arg(
         long,
@@ -188,7 +188,7 @@ pub(crate) struct MigrateArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct PolicyArguments {
-    /// The configuration, TOML or YAML; variables such as OUTBOX__RETRY__MAX_RETRIES count too
+    /// The configuration, TOML or YAML; variables such as `OUTBOX__RETRY__MAX_RETRIES` count too
     #[arg(long, value_name = "FILE")]
     pub(crate) config: PathBuf,
     /// How many retries of a policy are shown

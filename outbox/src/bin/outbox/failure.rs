@@ -18,7 +18,7 @@ pub(crate) enum Failure {
     Outbox(outbox::Error),
     Io(io::Error),
     /// After a part was done, which stays so.
-    After(String, Box<Failure>),
+    After(String, Box<Self>),
 }
 
 impl From<outbox::Error> for Failure {

@@ -45,7 +45,7 @@ struct Due {
 }
 
 pub(crate) fn run(arguments: &PolicyArguments, output: Output) -> Result<(), Failure> {
-    let config = Config::load(&arguments.config).map_err(unreadable)?;
+    let config = Config::load(&arguments.config).map_err(|error| unreadable(&error))?;
     let default = config.retry.default.clone().unwrap_or_default();
     let named = config.retry.policies.iter();
     let named = named.map(|(name, policy)| (name.as_str(), policy, true));
@@ -64,12 +64,12 @@ pub(crate) fn run(arguments: &PolicyArguments, output: Output) -> Result<(), Fai
     Ok(())
 }
 
-fn unreadable(error: ConfigError) -> Failure {
-    let missing = std::error::Error::source(&error)
+fn unreadable(error: &ConfigError) -> Failure {
+    let missing = std::error::Error::source(error)
         .and_then(|cause| cause.downcast_ref::<io::Error>())
         .is_some_and(|cause| cause.kind() == io::ErrorKind::NotFound);
     let mut text = error.to_string();
-    if let Some(cause) = std::error::Error::source(&error) {
+    if let Some(cause) = std::error::Error::source(error) {
         text = format!("{text}: {cause}");
     }
     match missing {

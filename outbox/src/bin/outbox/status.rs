@@ -63,7 +63,8 @@ pub(crate) async fn run<Db: Database>(
         });
     }
     let oldest = oldest.map(|age| format!("the oldest for {}", span(age)));
-    let mut parts = vec![of_counts(&counts, exact, oldest.unwrap_or_default()).to_string()];
+    let oldest = oldest.unwrap_or_default();
+    let mut parts = vec![of_counts(&counts, exact, &oldest).to_string()];
     parts.extend(of_events(&events));
     parts.extend(of_errors(&errors));
     parts.extend(of_lanes(&lanes));
@@ -80,13 +81,13 @@ pub(crate) async fn run<Db: Database>(
 }
 
 /// One line for each status, and what it means.
-pub(crate) fn of_counts(counts: &Counts, exact: bool, oldest: String) -> Table {
+fn of_counts(counts: &Counts, exact: bool, oldest: &str) -> Table {
     let about = |number| format!("{}{}", if exact { "" } else { "~" }, count(number));
     let mut table = Table::new(["status", ">count", ""]);
     let mut row = |status: &str, number: String, note: &str| {
         table.row([status.to_owned(), number, note.to_owned()]);
     };
-    row("pending", count(counts.pending), &oldest);
+    row("pending", count(counts.pending), oldest);
     row("scheduled", count(counts.scheduled), "due at a later time");
     row("unhandled", count(counts.unhandled), "no handler was there");
     row(

@@ -20,8 +20,8 @@ impl Table {
     }
 
     pub(crate) fn row<const N: usize>(&mut self, cells: [String; N]) {
-        self.rows
-            .push(cells.iter().map(|cell| plain(cell)).collect());
+        let cells = cells.into_iter().map(|cell| plain(&cell));
+        self.rows.push(cells.collect());
     }
 
     pub(crate) fn is_empty(&self) -> bool {

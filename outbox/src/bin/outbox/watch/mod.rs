@@ -77,17 +77,10 @@ async fn on_screen<Db: Database>(
         if count.is_some_and(|count| shown >= count) {
             return Ok(());
         }
-        let next = tokio::time::sleep(interval);
-        tokio::pin!(next);
-        let ends = loop {
-            tokio::select! {
-                () = &mut next => break false,
-                () = stopped.came() => break true,
-                key = screen.key() => match key {
-                    Key::End => break true,
-                    Key::Redraw => break false,
-                },
-            }
+        let ends = tokio::select! {
+            () = tokio::time::sleep(interval) => false,
+            () = stopped.came() => true,
+            key = screen.key() => key == Key::End,
         };
         if ends {
             return Ok(());
