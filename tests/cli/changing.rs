@@ -4,7 +4,7 @@ use outbox_tests::on_each_database;
 use serde_json::json;
 
 use crate::{
-    program::outbox,
+    program::{is_documented, outbox},
     rows::{deliver, everything, execute, in_seconds, publish},
 };
 
@@ -39,6 +39,7 @@ on_each_database! {
             assert!(text.contains(says), "{arguments}: {text}");
             let object = outbox(&db.url(), &format!("{arguments} --dry-run --json")).await.object();
             assert_eq!(object["dry_run"], json!(true), "{arguments}");
+            is_documented(arguments.split(' ').next().unwrap(), &object).await;
         }
         assert_eq!(everything!(db), before);
         let preview = outbox(&db.url(), "replay --all --dry-run --json --limit 2").await.object();
@@ -54,6 +55,7 @@ on_each_database! {
         assert_eq!(deliveries!(db), ["failed", "scheduled", "failed", "failed"]);
         let done = outbox(&db.url(), "replay --handler charge-card --json --batch-size 1").await.object();
         assert_eq!(done, json!({ "changed": 2, "interrupted": false }));
+        is_documented("replay", &done).await;
         assert_eq!(deliveries!(db), ["scheduled", "scheduled", "scheduled", "failed"]);
         assert_eq!(outbox(&db.url(), "replay --handler charge-card").await.well(), "replayed 0 deliveries\n");
         assert_eq!(outbox(&db.url(), "replay --all").await.well(), "replayed 1 delivery\n");

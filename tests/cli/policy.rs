@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::program::{Ran, command, run};
+use crate::program::{Ran, command, is_documented, run};
 
 fn reference(file: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/config/reference");
@@ -134,6 +134,8 @@ async fn named_policies_limits_and_names_of_errors_are_shown() {
         (&all[0]["max_retries"], delays(&all[0]).len()),
         (&json!(100), 20)
     );
+    is_documented("policy --config x", &all[0]).await;
+    is_documented("policy --config x", &all[0]["schedule"][0]).await;
     // 75 s would be too late.
     assert_eq!(delays(&all[1]), fixed(&[25, 25]));
     assert_eq!(all[1]["never_errors"], json!(["shop::CardDeclined"]));

@@ -81,6 +81,21 @@ impl Ran {
     }
 }
 
+/// Every field of what a command prints is in its help.
+pub(crate) async fn is_documented(command: &str, object: &Value) {
+    let help = outbox("", &format!("{command} --help")).await.well();
+    let json = help.rsplit("JSON, one object").next().unwrap();
+    let words: Vec<&str> = json
+        .split(|c: char| !c.is_alphanumeric() && c != '_')
+        .collect();
+    for name in object.as_object().unwrap().keys() {
+        assert!(
+            words.contains(&name.as_str()),
+            "{name} of {command}:\n{json}"
+        );
+    }
+}
+
 /// `arguments` are words with spaces between them.
 pub(crate) async fn outbox(url: &str, arguments: &str) -> Ran {
     run(command(url).args(arguments.split(' '))).await

@@ -6,7 +6,7 @@ use outbox_tests::on_each_database;
 use serde_json::{Value, json};
 
 use crate::{
-    program::{PATIENCE, Ran, command, outbox, run},
+    program::{PATIENCE, Ran, command, is_documented, outbox, run},
     rows::{deliver, execute, in_seconds, publish},
 };
 
@@ -36,6 +36,9 @@ on_each_database! {
         assert_eq!(json!(fields(&status["events"][0], &["event", "pending", "failed"])), json!(["order.created", 2, 1]));
         assert_eq!(json!(fields(&status["errors"][0], &["fingerprint", "handler", "count"])), json!(["declined", "charge-card", 1]));
         assert_eq!(json!(fields(&status["lanes"][0], &["key", "waiting"])), json!(["a", 1]));
+        is_documented("status", &status).await;
+        is_documented("status", &status["events"][0]).await;
+        is_documented("status", &status["errors"][0]).await;
         let exact = outbox(&db.url(), "status --json --exact").await.object();
         assert_eq!(exact["completed"], json!(1));
 
@@ -72,6 +75,9 @@ on_each_database! {
             let listed = outbox(&db.url(), &format!("list --json{filter}")).await.objects();
             assert_eq!(ids(&listed), expected, "{filter}");
         }
+        let delivery = outbox(&db.url(), "list --json --error timeout --status failed").await.object();
+        is_documented("list", &delivery).await;
+        is_documented("list", &delivery["delivery"]).await;
         let text = outbox(&db.url(), "list --status failed").await.well();
         assert!(text.lines().nth(1).unwrap().contains("charge-card"), "{text}");
         assert_eq!(outbox(&db.url(), "list --key nobody").await.well(), "there is none\n");
@@ -101,6 +107,8 @@ on_each_database! {
         assert_eq!(record["payload"], json!({ "order_id": "a\u{1b}[2J" }));
         assert_eq!(json!(fields(&record["deliveries"][0], &["handler", "status", "attempt"])), json!(["charge-card", "failed", 4]));
         assert_eq!(json!(fields(&record["failures"][0], &["attempt", "error"])), json!([3, "card declined"]));
+        is_documented("show", &record).await;
+        is_documented("show", &record["failures"][0]).await;
         let text = outbox(&db.url(), "show 1").await.well();
         assert!(text.contains("event      order.created") && text.contains("card declined"), "{text}");
         assert!(!text.contains('\u{1b}'), "what is stored does nothing to a terminal");
@@ -132,6 +140,7 @@ on_each_database! {
         }
         let first = outbox(&db.url(), "lanes --json --key a").await.object();
         assert_eq!(json!(fields(&first, &["waiting", "attempt", "due_in_seconds"])), json!([2, 4, null]));
+        is_documented("lanes", &first).await;
         assert!(outbox(&db.url(), "lanes").await.well().contains("card declined: 7"));
     }
 
@@ -149,6 +158,7 @@ on_each_database! {
         assert_eq!(instances.iter().map(|one| &one["partitions"]).collect::<Vec<_>>(), [&json!(2), &json!(0)]);
         assert!(instances[0]["expires_in_seconds"].as_f64().is_some_and(|left| (1.0..=30.0).contains(&left)));
         assert!(instances[1]["expires_in_seconds"].is_null());
+        is_documented("instances", &instances[0]).await;
         let text = outbox(&db.url(), "instances").await.well();
         assert!(text.contains("1m") && text.contains("has run out"), "{text}");
     }

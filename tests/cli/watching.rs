@@ -3,7 +3,7 @@
 use outbox_tests::{database, on_each_database};
 
 use crate::{
-    program::outbox,
+    program::{is_documented, outbox},
     rows::{deliver, execute, in_seconds, publish},
     terminal::Terminal,
 };
@@ -81,6 +81,7 @@ async fn without_a_terminal_it_prints_one_look_after_another() {
         .await
         .objects();
     assert_eq!(looks.len(), 2);
+    is_documented("watch", &looks[0]).await;
     assert!(looks.iter().all(|look| look["pending"] == 2));
     assert!(looks[0]["published_per_second"].is_null() && looks[1]["published_per_second"] == 0.0);
 }

@@ -4,7 +4,10 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::select::{LaneSelection, Selection};
+use crate::{
+    help,
+    select::{LaneSelection, Selection},
+};
 
 /// Also in the README.
 const EXIT_CODES: &str = "\
@@ -16,7 +19,7 @@ Exit codes:
   4    there is no such record, handler or file
   130  interrupted; what was done until then stays done
 
-With --json each command prints one object, or one object per line for each thing that it lists.";
+With --json each command prints one object, or one per line; its own help says which.";
 
 /// Looks at a transactional outbox and changes what is in it, on PostgreSQL, MySQL, MariaDB or SQLite.
 #[derive(Debug, Parser)]
@@ -59,30 +62,43 @@ pub(crate) struct TargetArguments {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// How much there is, by what it waits for; causes of failures, blocked lanes, pauses
+    #[command(after_help = help::STATUS)]
     Status(StatusArguments),
     /// The same live: rates, lag, lanes and instances; q or Ctrl-C ends it
+    #[command(after_help = help::WATCH)]
     Watch(WatchArguments),
     /// Records, or deliveries with --status waiting, retrying or failed; the newest first
+    #[command(after_help = help::LIST)]
     List(ListArguments),
     /// Everything that is stored of one record, its payload among it
+    #[command(after_help = help::SHOW)]
     Show(ShowArguments),
     /// Gives records to their handlers again, now; failed ones with all their retries
+    #[command(after_help = help::CHANGE)]
     Replay(ChangeArguments),
     /// Gives records up, for good; their lanes go on
+    #[command(after_help = help::CHANGE)]
     Discard(ChangeArguments),
     /// Lanes in which later records wait behind one that failed or is retried
+    #[command(after_help = help::LANES)]
     Lanes(LaneArguments),
     /// Processes that run a dispatcher
+    #[command(after_help = help::INSTANCES)]
     Instances,
     /// Gives nothing to a handler until it is resumed, in every process; its records are kept
+    #[command(after_help = help::HANDLER)]
     Pause(HandlerArguments),
     /// Ends a pause
+    #[command(after_help = help::HANDLER)]
     Resume(HandlerArguments),
     /// Deletes records that were completed or discarded long ago
+    #[command(after_help = help::PRUNE)]
     Prune(PruneArguments),
     /// Creates or updates the tables
+    #[command(after_help = help::MIGRATE)]
     Migrate(MigrateArguments),
     /// The schedule of each retry policy of a configuration file; needs no database
+    #[command(after_help = help::POLICY)]
     Policy(PolicyArguments),
     /// Prints a completion script for a shell
     Completions(CompletionArguments),

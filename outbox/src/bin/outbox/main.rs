@@ -7,6 +7,7 @@
 mod arguments;
 mod completions;
 mod failure;
+mod help;
 mod instances;
 mod interrupt;
 mod lanes;
