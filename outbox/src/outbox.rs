@@ -164,7 +164,10 @@ impl<Db: Database> Outbox<Db> {
     /// What a person on call looks at and changes: counts, lists, replays, discards, pauses.
     #[must_use]
     pub fn operations(&self) -> Operations<'_, Db> {
-        Operations::new(self)
+        let Inner {
+            pool, names, wake, ..
+        } = &*self.inner;
+        Operations::new(pool, names, self.inner.partitions, Some(wake))
     }
 
     /// Creates or updates the tables; does nothing if they are up to date. Safe when many
@@ -400,7 +403,7 @@ const WEEK: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// How many parts the keys are divided into. Stored with each record: not to be changed under
 /// stored ones.
-const PARTITIONS: u16 = 64;
+pub(crate) const PARTITIONS: u16 = 64;
 
 impl<Db: Database> fmt::Debug for OutboxBuilder<Db> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

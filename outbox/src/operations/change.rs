@@ -1,10 +1,7 @@
 //! Replaying and discarding, pausing and resuming.
 
-use super::{
-    Change, DeliveryStatus, Filter, Operations, RecordStatus, Status,
-    step::{Batches, Step},
-};
-use crate::{Database, Result, error::While as _, record::LONGEST_NAME};
+use super::{Change, DeliveryStatus, Filter, Operations, RecordStatus, Status, step::Step};
+use crate::{Database, Result, error::While as _, record::LONGEST_NAME, wake::Wake};
 
 impl<Db: Database> Operations<'_, Db> {
     /// Gives the record to this handler again, now: a failed delivery with all its retries, one
@@ -50,27 +47,12 @@ impl<Db: Database> Operations<'_, Db> {
     /// records; without a status, failed deliveries. How many.
     ///
     /// Works in many short transactions. One that is interrupted has replayed a part, and can be
-    /// made again.
+    /// made again. See [`replaying`](Self::replaying) for one at a time.
     ///
     /// # Errors
     /// When the database fails.
     pub async fn replay_all(&self, filter: &Filter) -> Result<u64> {
-        let filter = or_failed(filter);
-        let replays_deliveries = match filter.status {
-            Some(Status::Delivery(DeliveryStatus::Failed | DeliveryStatus::Retrying)) => true,
-            Some(Status::Record(RecordStatus::Scheduled)) => false,
-            _ => return Ok(0),
-        };
-        let mut batches = Batches::new(&filter);
-        let mut changed = 0;
-        while let Some(batch) = batches.next(self).await? {
-            let step = if replays_deliveries {
-                Step::Replay(&batch.deliveries)
-            } else {
-                Step::BringForward(&batch.records)
-            };
-            changed += self.apply(step).await?;
-        }
+        let changed = self.replaying(filter).finish().await?;
         tracing::info!(changed, "replayed");
         Ok(changed)
     }
@@ -126,34 +108,12 @@ impl<Db: Database> Operations<'_, Db> {
     /// many.
     ///
     /// Works in many short transactions. One that is interrupted has discarded a part, and can be
-    /// made again.
+    /// made again. See [`discarding`](Self::discarding) for one at a time.
     ///
     /// # Errors
     /// When the database fails.
     pub async fn discard_all(&self, filter: &Filter) -> Result<u64> {
-        let filter = or_failed(filter);
-        let discards_deliveries = match filter.status {
-            Some(Status::Delivery(
-                DeliveryStatus::Waiting | DeliveryStatus::Retrying | DeliveryStatus::Failed,
-            )) => true,
-            Some(Status::Record(
-                RecordStatus::Pending | RecordStatus::Scheduled | RecordStatus::Unhandled,
-            )) => false,
-            _ => return Ok(0),
-        };
-        let mut batches = Batches::new(&filter);
-        let mut changed = 0;
-        while let Some(batch) = batches.next(self).await? {
-            let step = if discards_deliveries {
-                Step::Discard {
-                    deliveries: &batch.deliveries,
-                    records: &batch.records,
-                }
-            } else {
-                Step::DiscardRecords(&batch.records)
-            };
-            changed += self.apply(step).await?;
-        }
+        let changed = self.discarding(filter).finish().await?;
         tracing::info!(changed, "discarded");
         Ok(changed)
     }
@@ -175,7 +135,7 @@ impl<Db: Database> Operations<'_, Db> {
         Db::pause(&mut connection, self.names(), handler)
             .await
             .doing(doing)?;
-        self.outbox.inner.wake.paused();
+        self.tell(Wake::paused);
         tracing::info!(handler, "handler is paused");
         Ok(Change::Applied)
     }
@@ -196,7 +156,7 @@ impl<Db: Database> Operations<'_, Db> {
         if !was_paused {
             return Ok(Change::NotFound);
         }
-        self.outbox.inner.wake.paused();
+        self.tell(Wake::paused);
         tracing::info!(handler, "handler is resumed");
         Ok(Change::Applied)
     }
@@ -243,14 +203,5 @@ impl<Db: Database> Operations<'_, Db> {
         Db::deliveries_of(&mut connection, self.names(), record_id, handler)
             .await
             .doing(doing)
-    }
-}
-
-/// Without a status, the safe one: what waits for a person.
-fn or_failed(filter: &Filter) -> Filter {
-    let filter = filter.clone();
-    match filter.status {
-        Some(_) => filter,
-        None => filter.status(DeliveryStatus::Failed),
     }
 }

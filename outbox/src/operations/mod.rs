@@ -1,28 +1,39 @@
 //! What a person on call looks at and changes; see [`Operations`].
 
+mod bulk;
 mod change;
+mod estimate;
 mod filter;
 mod forget;
 mod prune;
 mod status;
 mod step;
+mod tables;
 mod view;
 
 use std::{collections::BTreeMap, fmt, time::Duration};
 
+use sqlx::Pool;
+
 use crate::{
-    Database, Outbox, Result,
+    Database, Result,
     error::While as _,
-    store::{Counted, Query, micros},
+    store::{Counted, Names, Query, micros},
+    wake::Wake,
 };
+pub use bulk::{Bulk, Pruning};
+pub use estimate::EstimatedCounts;
 use filter::LARGEST_PAGE;
 pub use filter::{Cursor, Filter, Paging};
 pub use status::{Change, DeliveryStatus, RecordStatus, Status};
+pub use tables::Tables;
 pub use view::{
-    BlockedLane, Counts, Delivery, ErrorCount, EventCounts, Failure, Inspected, Listed, Page,
+    BlockedLane, Counts, Delivery, ErrorCount, EventCounts, Failure, Inspected, Instance, Listed,
+    Page,
 };
 
-/// What a person on call looks at and changes; see [`Outbox::operations`].
+/// What a person on call looks at and changes; see [`Outbox::operations`](crate::Outbox::operations),
+/// and [`Tables`] for programs without an outbox of their own.
 ///
 /// ```
 /// # use outbox::{Outbox, OutboxEvent, Registry};
@@ -63,17 +74,32 @@ pub use view::{
 /// # }
 /// ```
 pub struct Operations<'a, Db: Database> {
-    outbox: &'a Outbox<Db>,
+    pool: &'a Pool<Db>,
+    names: &'a Names,
+    partitions: u16,
+    /// Of the dispatcher of this process, if there can be one.
+    wake: Option<&'a Wake>,
 }
 
 impl<'a, Db: Database> Operations<'a, Db> {
-    pub(crate) fn new(outbox: &'a Outbox<Db>) -> Self {
-        Self { outbox }
+    pub(crate) fn new(
+        pool: &'a Pool<Db>,
+        names: &'a Names,
+        partitions: u16,
+        wake: Option<&'a Wake>,
+    ) -> Self {
+        Self {
+            pool,
+            names,
+            partitions,
+            wake,
+        }
     }
 
     /// How much there is, by what it waits for.
     ///
-    /// Counts what is kept of completed records too, which takes around a second per million.
+    /// Counts what is kept of completed records too, which takes around a second per million; see
+    /// [`estimated_counts`](Self::estimated_counts).
     ///
     /// # Errors
     /// When the database fails.
@@ -139,8 +165,7 @@ impl<'a, Db: Database> Operations<'a, Db> {
     pub async fn oldest_pending_age(&self) -> Result<Option<Duration>> {
         let doing = "looking for the oldest pending record";
         let mut connection = self.connection(doing).await?;
-        let partitions = self.outbox.inner.partitions;
-        let age = Db::oldest_pending(&mut connection, self.names(), partitions)
+        let age = Db::oldest_pending(&mut connection, self.names(), self.partitions)
             .await
             .doing(doing)?;
         Ok(age.map(|micros| Duration::from_micros(u64::try_from(micros).unwrap_or(0))))
@@ -177,6 +202,22 @@ impl<'a, Db: Database> Operations<'a, Db> {
         Ok(Page { items, next })
     }
 
+    /// How many records or deliveries the filter selects.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn count(&self, filter: &Filter) -> Result<u64> {
+        if filter.matches_nothing() {
+            return Ok(0);
+        }
+        let doing = "counting what a filter selects";
+        let query = filter.query(Paging::oldest(LARGEST_PAGE), i64::MAX);
+        let mut connection = self.connection(doing).await?;
+        Db::count(&mut connection, self.names(), filter.status, query)
+            .await
+            .doing(doing)
+    }
+
     /// Everything that is stored of one record, its payload among it.
     ///
     /// # Errors
@@ -195,10 +236,40 @@ impl<'a, Db: Database> Operations<'a, Db> {
     /// # Errors
     /// When the database fails.
     pub async fn blocked_lanes(&self, limit: u32) -> Result<Vec<BlockedLane>> {
+        self.blocked_lanes_of(&Filter::new(), limit).await
+    }
+
+    /// The same, of lanes whose head the filter selects. With the status of a record there is none.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn blocked_lanes_of(&self, filter: &Filter, limit: u32) -> Result<Vec<BlockedLane>> {
         let doing = "looking for blocked lanes";
-        let mut connection = self.connection(doing).await?;
+        let status = match filter.status {
+            None => None,
+            Some(Status::Delivery(status)) => Some(status),
+            Some(Status::Record(_)) => return Ok(Vec::new()),
+        };
+        if filter.matches_nothing() {
+            return Ok(Vec::new());
+        }
         let limit = i64::from(limit.clamp(1, LARGEST_PAGE));
-        Db::blocked_lanes(&mut connection, self.names(), limit)
+        let query = filter.query(Paging::oldest(1), limit);
+        let mut connection = self.connection(doing).await?;
+        Db::blocked_lanes(&mut connection, self.names(), status, query)
+            .await
+            .doing(doing)
+    }
+
+    /// The processes that run a dispatcher, the oldest first. One that was killed is listed until
+    /// another has taken over.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn instances(&self) -> Result<Vec<Instance>> {
+        let doing = "reading which instances there are";
+        let mut connection = self.connection(doing).await?;
+        Db::instances(&mut connection, self.names())
             .await
             .doing(doing)
     }
@@ -223,17 +294,7 @@ impl<'a, Db: Database> Operations<'a, Db> {
             return Ok(Vec::new());
         }
         let doing = "listing records";
-        let start = if paging.newest_first { i64::MAX } else { 0 };
-        let query = Query {
-            event: filter.event.as_deref(),
-            handler: filter.handler.as_deref(),
-            key: filter.key.as_deref(),
-            fingerprint: filter.fingerprint.as_deref(),
-            older_than: filter.older_than.map(micros),
-            newest_first: paging.newest_first,
-            after: paging.after.map_or(start, |cursor| cursor.0),
-            limit: i64::from(limit),
-        };
+        let query = filter.query(paging, i64::from(limit));
         let mut connection = self.connection(doing).await?;
         let (connection, names) = (&mut *connection, self.names());
         let found = match filter.status {
@@ -249,11 +310,35 @@ impl<'a, Db: Database> Operations<'a, Db> {
     }
 
     async fn connection(&self, doing: &'static str) -> Result<sqlx::pool::PoolConnection<Db>> {
-        self.outbox.inner.pool.acquire().await.doing(doing)
+        self.pool.acquire().await.doing(doing)
     }
 
-    fn names(&self) -> &crate::store::Names {
-        &self.outbox.inner.names
+    fn names(&self) -> &'a Names {
+        self.names
+    }
+
+    /// Tells the dispatcher of this process, if there can be one.
+    fn tell(&self, what: fn(&Wake)) {
+        if let Some(wake) = self.wake {
+            what(wake);
+        }
+    }
+}
+
+impl Filter {
+    /// As the statements take it.
+    fn query(&self, paging: Paging, limit: i64) -> Query<'_> {
+        let start = if paging.newest_first { i64::MAX } else { 0 };
+        Query {
+            event: self.event.as_deref(),
+            handler: self.handler.as_deref(),
+            key: self.key.as_deref(),
+            fingerprint: self.fingerprint.as_deref(),
+            older_than: self.older_than.map(micros),
+            newest_first: paging.newest_first,
+            after: paging.after.map_or(start, |cursor| cursor.0),
+            limit,
+        }
     }
 }
 
@@ -297,6 +382,9 @@ impl<Db: Database> Copy for Operations<'_, Db> {}
 
 impl<Db: Database> fmt::Debug for Operations<'_, Db> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Operations").field(self.outbox).finish()
+        f.debug_struct("Operations")
+            .field("database", &Db::NAME)
+            .field("tables", &format_args!("{}", self.names))
+            .finish()
     }
 }

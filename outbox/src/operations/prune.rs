@@ -2,22 +2,16 @@
 
 use std::time::Duration;
 
-use super::{Operations, step::Step};
-use crate::{
-    Database, Result,
-    error::While as _,
-    store::{Fence, Prunable, micros},
-};
-
-/// How many records are looked at, and deleted at most, in one transaction.
-const BATCH: i64 = 1000;
+use super::Operations;
+use crate::{Database, Result, store::Fence};
 
 impl<Db: Database> Operations<'_, Db> {
     /// Deletes records that were completed or discarded longer ago than this, with their
     /// deliveries and failures. How many records. Their dedup keys can be used again.
     ///
     /// Works in many short transactions. One that is interrupted has deleted a part, and can be
-    /// made again. What is not finished is never touched.
+    /// made again. What is not finished is never touched. See [`pruning`](Self::pruning) for one
+    /// at a time.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -42,31 +36,10 @@ impl<Db: Database> Operations<'_, Db> {
         older_than: Duration,
         fence: Option<&Fence>,
     ) -> Result<u64> {
-        let ours = |part: u16| {
-            fence.is_none_or(|fence| fence.leases.iter().any(|lease| lease.part == part))
-        };
-        let doing = "looking for finished records";
-        let (age, mut after, mut deleted) = (micros(older_than), 0, 0);
-        loop {
-            let mut connection = self.connection(doing).await?;
-            let looked_at = Db::prunable(&mut connection, self.names(), after, age, BATCH)
-                .await
-                .doing(doing)?;
-            drop(connection);
-            let over = looked_at.iter().filter(|one| one.over && ours(one.part));
-            let over: Vec<Prunable> = over.copied().collect();
-            if !over.is_empty() {
-                deleted += self.apply(Step::Delete(&over, fence)).await?;
-            }
-            // Ids are in the order of publishing: after a thousand that are too young there is
-            // nothing old, and the rest of the table need not be read.
-            let Some(last) = looked_at.last() else {
-                return Ok(deleted);
-            };
-            if looked_at.iter().all(|one| one.young) {
-                return Ok(deleted);
-            }
-            after = last.id;
+        let (mut pruning, mut deleted) = (self.pruning(older_than), 0);
+        while let Some(now) = pruning.next_within(fence).await? {
+            deleted += now;
         }
+        Ok(deleted)
     }
 }

@@ -5,9 +5,10 @@ use crate::{
     Database, Result,
     error::While as _,
     store::{Fence, Prunable},
+    wake::Wake,
 };
 
-/// How many are changed in one transaction.
+/// How many are changed in one transaction, unless something else is said.
 const BATCH: u32 = 500;
 /// How often a transaction is made that stands in the way of others.
 const TRIES: u32 = 5;
@@ -55,7 +56,7 @@ impl<Db: Database> Operations<'_, Db> {
             self.persist(Step::Promote(deliveries)).await?;
         }
         if changed > 0 && !matches!(step, Step::Delete(..)) {
-            self.outbox.wake();
+            self.tell(Wake::now);
         }
         Ok(changed)
     }
@@ -72,9 +73,9 @@ impl<Db: Database> Operations<'_, Db> {
     }
 
     async fn attempt(&self, step: Step<'_>) -> Result<u64, sqlx::Error> {
-        let (pool, names) = (&self.outbox.inner.pool, self.names());
+        let names = self.names();
         // Dropped before its commit, all of it is undone.
-        let mut tx = pool.begin_with(Db::BEGIN).await?;
+        let mut tx = self.pool.begin_with(Db::BEGIN).await?;
         let changed = match step {
             Step::Replay(deliveries) => Db::replay(&mut tx, names, deliveries).await?,
             Step::BringForward(records) => Db::bring_forward(&mut tx, names, records).await?,
@@ -117,8 +118,9 @@ fn in_the_way(error: &sqlx::Error) -> bool {
 
 /// What a filter selects, in parts small enough for one transaction. Nothing is seen twice, and
 /// nothing that was not there at the start: what fails anew meanwhile is left for the next time.
-pub(super) struct Batches<'a> {
-    filter: &'a Filter,
+#[derive(Debug, Clone)]
+pub(super) struct Batches {
+    filter: Filter,
     paging: Paging,
     /// The last that was there at the start.
     until: Option<i64>,
@@ -131,13 +133,19 @@ pub(super) struct Batch {
     pub(super) records: Vec<i64>,
 }
 
-impl<'a> Batches<'a> {
-    pub(super) fn new(filter: &'a Filter) -> Self {
+impl Batches {
+    pub(super) fn new(filter: Filter) -> Self {
         Self {
             filter,
             paging: Paging::oldest(BATCH),
             until: None,
         }
+    }
+
+    /// This many at a time. Before the first.
+    pub(super) fn of_size(mut self, size: u32) -> Self {
+        self.paging = Paging::oldest(size);
+        self
     }
 
     pub(super) async fn next<Db: Database>(
@@ -147,12 +155,15 @@ impl<'a> Batches<'a> {
         let until = match self.until {
             Some(until) => until,
             None => {
-                let newest = operations.select(self.filter, Paging::newest(1), 1).await?;
+                let newest = operations
+                    .select(&self.filter, Paging::newest(1), 1)
+                    .await?;
                 newest.first().map_or(0, |item| item.cursor().0)
             }
         };
         self.until = Some(until);
-        let items = operations.select(self.filter, self.paging, BATCH).await?;
+        let (paging, size) = (self.paging, self.paging.limit);
+        let items = operations.select(&self.filter, paging, size).await?;
         let mut batch = Batch::default();
         for item in items.iter().filter(|item| item.cursor().0 <= until) {
             self.paging = self.paging.after(item.cursor());

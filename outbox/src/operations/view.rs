@@ -170,6 +170,20 @@ pub struct Failure {
     pub error: String,
 }
 
+/// A process that runs a dispatcher.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Instance {
+    /// Drawn when it started.
+    pub id: Uuid,
+    /// When that was.
+    pub started_at: Timestamp,
+    /// How long it keeps what it owns if nothing more is heard of it; none if that time is over.
+    pub expires_in: Option<Duration>,
+    /// How many partitions of the keys it owns.
+    pub partitions: u64,
+}
+
 /// A lane in which later records wait: one key for one handler.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]

@@ -3,6 +3,7 @@
 
 mod command;
 mod fetch;
+mod gauge;
 mod lease;
 mod link;
 mod migrate;
@@ -29,6 +30,7 @@ use sqlx::{AssertSqlSafe, Pool, SqlSafeStr as _, SqlStr};
 use crate::{Record, Result};
 pub(crate) use command::{Claim, CommandKey, CommandSql, Remembered};
 pub(crate) use fetch::{FetchSql, Fetched, FetchedDelivery, Known, LaneName, Page, Writers};
+pub(crate) use gauge::GaugeSql;
 #[cfg(test)]
 pub(crate) use lease::Owned;
 pub(crate) use lease::{Fence, Instance, Lease, LeaseSql, Survey};
@@ -58,6 +60,7 @@ pub trait Driver:
     + FetchSql
     + SettleSql
     + ReportSql
+    + GaugeSql
     + OperateSql
     + WatchSql
     + TransactSql

@@ -101,6 +101,15 @@ pub trait ReportSql: sqlx::Database {
         query: Query<'_>,
     ) -> impl Future<Output = Result<Vec<Listed>, sqlx::Error>> + Send;
 
+    /// How many records or deliveries, with this status or any, beyond `after`.
+    #[doc(hidden)]
+    fn count(
+        connection: &mut Self::Connection,
+        names: &Names,
+        status: Option<Status>,
+        query: Query<'_>,
+    ) -> impl Future<Output = Result<u64, sqlx::Error>> + Send;
+
     /// Everything of one record.
     #[doc(hidden)]
     fn inspect(
@@ -109,12 +118,13 @@ pub trait ReportSql: sqlx::Database {
         record_id: i64,
     ) -> impl Future<Output = Result<Option<Inspected>, sqlx::Error>> + Send;
 
-    /// Lanes whose head is not about to run, the longest first.
+    /// Lanes whose head is not about to run and has this status, or any, the longest first.
     #[doc(hidden)]
     fn blocked_lanes(
         connection: &mut Self::Connection,
         names: &Names,
-        limit: i64,
+        status: Option<DeliveryStatus>,
+        query: Query<'_>,
     ) -> impl Future<Output = Result<Vec<BlockedLane>, sqlx::Error>> + Send;
 }
 

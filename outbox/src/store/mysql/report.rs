@@ -3,11 +3,13 @@
 use sqlx::{MySql, MySqlConnection};
 
 use crate::{
-    operations::{BlockedLane, DeliveryStatus, ErrorCount, Inspected, Listed, RecordStatus},
+    operations::{
+        BlockedLane, DeliveryStatus, ErrorCount, Inspected, Listed, RecordStatus, Status,
+    },
     store::{
         Counted, Names, Query, ReportSql,
         report::{
-            blocked_lane, counted, delivery, error_count, failure, inspected, listed,
+            Columns as _, blocked_lane, counted, delivery, error_count, failure, inspected, listed,
             listed_delivery,
         },
         trusted,
@@ -45,6 +47,50 @@ fn with_query(
         with = with.bind(query.handler).bind(query.fingerprint);
     }
     with.bind(query.after).bind(query.limit)
+}
+
+/// The records that the query selects, and whether it says something of their deliveries.
+fn records(
+    names: &Names,
+    columns: &str,
+    status: Option<RecordStatus>,
+    query: Query<'_>,
+) -> (String, bool) {
+    let (record, delivery) = (names.table("record", '`'), names.table("delivery", '`'));
+    let (beyond, order) = query.order();
+    let status = status.map_or_else(
+        || "true".to_owned(),
+        |status| format!("r.status = '{status}'"),
+    );
+    let of_delivery = query.handler.is_some() || query.fingerprint.is_some();
+    let has_delivery = if of_delivery {
+        format!("exists (select 1 from {delivery} d where d.record_id = r.id and {OF_DELIVERY})")
+    } else {
+        "true".to_owned()
+    };
+    let sql = format!(
+        "select {columns} from {record} r
+where {status} and {OF_RECORD} and {has_delivery} and r.id {beyond} ?
+order by r.id {order} limit ?"
+    );
+    (sql, of_delivery)
+}
+
+/// The deliveries that the query selects; it always says something of them.
+fn deliveries(
+    names: &Names,
+    columns: &str,
+    status: DeliveryStatus,
+    query: Query<'_>,
+) -> (String, bool) {
+    let (record, delivery) = (names.table("record", '`'), names.table("delivery", '`'));
+    let (status, (beyond, order)) = (status.in_table(), query.order());
+    let sql = format!(
+        "select {columns} from {delivery} d join {record} r on r.id = d.record_id
+where d.status = '{status}' and {OF_RECORD} and {OF_DELIVERY} and d.id {beyond} ?
+order by d.id {order} limit ?"
+    );
+    (sql, true)
 }
 
 impl ReportSql for MySql {
@@ -142,25 +188,7 @@ select timestampdiff(microsecond, min(oldest.created_at), utc_timestamp(6)) from
         status: Option<RecordStatus>,
         query: Query<'_>,
     ) -> Result<Vec<Listed>, sqlx::Error> {
-        let (record, delivery) = (names.table("record", '`'), names.table("delivery", '`'));
-        let (beyond, order) = query.order();
-        let status = status.map_or_else(
-            || "true".to_owned(),
-            |status| format!("r.status = '{status}'"),
-        );
-        let of_delivery = query.handler.is_some() || query.fingerprint.is_some();
-        let has_delivery = if of_delivery {
-            format!(
-                "exists (select 1 from {delivery} d where d.record_id = r.id and {OF_DELIVERY})"
-            )
-        } else {
-            "true".to_owned()
-        };
-        let sql = format!(
-            "select {RECORD} from {record} r
-where {status} and {OF_RECORD} and {has_delivery} and r.id {beyond} ?
-order by r.id {order} limit ?"
-        );
+        let (sql, of_delivery) = records(names, RECORD, status, query);
         let rows = with_query(sql, query, of_delivery)
             .fetch_all(connection)
             .await?;
@@ -173,15 +201,29 @@ order by r.id {order} limit ?"
         status: DeliveryStatus,
         query: Query<'_>,
     ) -> Result<Vec<Listed>, sqlx::Error> {
-        let (record, delivery) = (names.table("record", '`'), names.table("delivery", '`'));
-        let (status, (beyond, order)) = (status.in_table(), query.order());
-        let sql = format!(
-            "select {RECORD}, {DELIVERY} from {delivery} d join {record} r on r.id = d.record_id
-where d.status = '{status}' and {OF_RECORD} and {OF_DELIVERY} and d.id {beyond} ?
-order by d.id {order} limit ?"
-        );
-        let rows = with_query(sql, query, true).fetch_all(connection).await?;
+        let (sql, of_delivery) = deliveries(names, &format!("{RECORD}, {DELIVERY}"), status, query);
+        let rows = with_query(sql, query, of_delivery)
+            .fetch_all(connection)
+            .await?;
         rows.iter().map(listed_delivery).collect()
+    }
+
+    async fn count(
+        connection: &mut MySqlConnection,
+        names: &Names,
+        status: Option<Status>,
+        query: Query<'_>,
+    ) -> Result<u64, sqlx::Error> {
+        let (selected, of_delivery) = match status {
+            Some(Status::Delivery(status)) => deliveries(names, "d.id", status, query),
+            Some(Status::Record(status)) => records(names, "r.id", Some(status), query),
+            None => records(names, "r.id", None, query),
+        };
+        let sql = format!("select count(*) from ({selected}) selected");
+        let row = with_query(sql, query, of_delivery)
+            .fetch_one(connection)
+            .await?;
+        row.count(0)
     }
 
     async fn inspect(
@@ -229,19 +271,25 @@ from {table} f where f.record_id = ? order by f.handler, f.attempt"
     async fn blocked_lanes(
         connection: &mut MySqlConnection,
         names: &Names,
-        limit: i64,
+        status: Option<DeliveryStatus>,
+        query: Query<'_>,
     ) -> Result<Vec<BlockedLane>, sqlx::Error> {
-        let delivery = names.table("delivery", '`');
-        let sql = trusted(format!(
+        let (record, delivery) = (names.table("record", '`'), names.table("delivery", '`'));
+        let status = status.map_or_else(
+            || "d.status".to_owned(),
+            |status| format!("'{}'", status.in_table()),
+        );
+        let sql = format!(
             "select convert(d.`key` using utf8mb4), d.handler, d.record_id, d.status, d.attempt, d.error, timestampdiff(microsecond, utc_timestamp(6), d.due_at), g.behind
 from (
     select min(id) as head, count(*) - 1 as behind from {delivery} where blocking = true group by part, `key`, handler
 ) g
 join {delivery} d on d.id = g.head
-where d.status <> 'waiting'
+join {record} r on r.id = d.record_id
+where d.status <> 'waiting' and d.status = {status} and {OF_RECORD} and {OF_DELIVERY} and d.id > ?
 order by g.behind desc, d.id limit ?"
-        ));
-        let rows = sqlx::query(sql).bind(limit).fetch_all(connection).await?;
+        );
+        let rows = with_query(sql, query, true).fetch_all(connection).await?;
         rows.iter().map(blocked_lane).collect()
     }
 }

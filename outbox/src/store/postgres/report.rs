@@ -3,11 +3,13 @@
 use sqlx::{PgConnection, Postgres};
 
 use crate::{
-    operations::{BlockedLane, DeliveryStatus, ErrorCount, Inspected, Listed, RecordStatus},
+    operations::{
+        BlockedLane, DeliveryStatus, ErrorCount, Inspected, Listed, RecordStatus, Status,
+    },
     store::{
         Counted, Names, Query, ReportSql,
         report::{
-            blocked_lane, counted, delivery, error_count, failure, inspected, listed,
+            Columns as _, blocked_lane, counted, delivery, error_count, failure, inspected, listed,
             listed_delivery,
         },
         trusted,
@@ -62,6 +64,35 @@ fn with_query(
         .bind(query.fingerprint)
         .bind(query.after)
         .bind(query.limit)
+}
+
+/// The records that the query selects.
+fn records(names: &Names, columns: &str, status: Option<RecordStatus>, query: Query<'_>) -> String {
+    let (record, delivery) = (names.table("record", '"'), names.table("delivery", '"'));
+    let (beyond, order) = query.order();
+    // In the text, so that the planner sees which index has it.
+    let status = status.map_or_else(
+        || "true".to_owned(),
+        |status| format!("r.status = '{status}'"),
+    );
+    format!(
+        "select {columns} from {record} r
+where {status} and {OF_RECORD} and ($4::text is null and $5::text is null or exists (
+    select 1 from {delivery} d where d.record_id = r.id and {OF_DELIVERY}
+)) and r.id {beyond} $6
+order by r.id {order} limit $7"
+    )
+}
+
+/// The deliveries that the query selects.
+fn deliveries(names: &Names, columns: &str, status: DeliveryStatus, query: Query<'_>) -> String {
+    let (record, delivery) = (names.table("record", '"'), names.table("delivery", '"'));
+    let (status, (beyond, order)) = (status.in_table(), query.order());
+    format!(
+        "select {columns} from {delivery} d join {record} r on r.id = d.record_id
+where d.status = '{status}' and {OF_RECORD} and {OF_DELIVERY} and d.id {beyond} $6
+order by d.id {order} limit $7"
+    )
 }
 
 impl ReportSql for Postgres {
@@ -157,20 +188,7 @@ select {age} from p cross join lateral (
         status: Option<RecordStatus>,
         query: Query<'_>,
     ) -> Result<Vec<Listed>, sqlx::Error> {
-        let (record, delivery) = (names.table("record", '"'), names.table("delivery", '"'));
-        let (columns, (beyond, order)) = (record_columns(), query.order());
-        // In the text, so that the planner sees which index has it.
-        let status = status.map_or_else(
-            || "true".to_owned(),
-            |status| format!("r.status = '{status}'"),
-        );
-        let sql = format!(
-            "select {columns} from {record} r
-where {status} and {OF_RECORD} and ($4::text is null and $5::text is null or exists (
-    select 1 from {delivery} d where d.record_id = r.id and {OF_DELIVERY}
-)) and r.id {beyond} $6
-order by r.id {order} limit $7"
-        );
+        let sql = records(names, &record_columns(), status, query);
         let rows = with_query(sql, query).fetch_all(connection).await?;
         rows.iter().map(listed).collect()
     }
@@ -181,16 +199,26 @@ order by r.id {order} limit $7"
         status: DeliveryStatus,
         query: Query<'_>,
     ) -> Result<Vec<Listed>, sqlx::Error> {
-        let (record, delivery) = (names.table("record", '"'), names.table("delivery", '"'));
-        let (of_record, of_delivery) = (record_columns(), delivery_columns());
-        let (status, (beyond, order)) = (status.in_table(), query.order());
-        let sql = format!(
-            "select {of_record}, {of_delivery} from {delivery} d join {record} r on r.id = d.record_id
-where d.status = '{status}' and {OF_RECORD} and {OF_DELIVERY} and d.id {beyond} $6
-order by d.id {order} limit $7"
-        );
+        let columns = format!("{}, {}", record_columns(), delivery_columns());
+        let sql = deliveries(names, &columns, status, query);
         let rows = with_query(sql, query).fetch_all(connection).await?;
         rows.iter().map(listed_delivery).collect()
+    }
+
+    async fn count(
+        connection: &mut PgConnection,
+        names: &Names,
+        status: Option<Status>,
+        query: Query<'_>,
+    ) -> Result<u64, sqlx::Error> {
+        let selected = match status {
+            Some(Status::Delivery(status)) => deliveries(names, "d.id", status, query),
+            Some(Status::Record(status)) => records(names, "r.id", Some(status), query),
+            None => records(names, "r.id", None, query),
+        };
+        let sql = format!("select count(*) from ({selected}) selected");
+        let row = with_query(sql, query).fetch_one(connection).await?;
+        row.count(0)
     }
 
     async fn inspect(
@@ -239,22 +267,26 @@ from {table} f where f.record_id = $1 order by f.handler, f.attempt"
     async fn blocked_lanes(
         connection: &mut PgConnection,
         names: &Names,
-        limit: i64,
+        status: Option<DeliveryStatus>,
+        query: Query<'_>,
     ) -> Result<Vec<BlockedLane>, sqlx::Error> {
-        let (delivery, until_due) = (
-            names.table("delivery", '"'),
-            micros("d.due_at - clock_timestamp()"),
+        let (record, delivery) = (names.table("record", '"'), names.table("delivery", '"'));
+        let until_due = micros("d.due_at - clock_timestamp()");
+        let status = status.map_or_else(
+            || "d.status".to_owned(),
+            |status| format!("'{}'", status.in_table()),
         );
-        let sql = trusted(format!(
+        let sql = format!(
             "select d.key, d.handler, d.record_id, d.status, d.attempt, d.error, {until_due}, g.behind
 from (
     select min(id) as head, count(*) - 1 as behind from {delivery} where blocking group by part, key, handler
 ) g
 join {delivery} d on d.id = g.head
-where d.status <> 'waiting'
-order by g.behind desc, d.id limit $1"
-        ));
-        let rows = sqlx::query(sql).bind(limit).fetch_all(connection).await?;
+join {record} r on r.id = d.record_id
+where d.status <> 'waiting' and d.status = {status} and {OF_RECORD} and {OF_DELIVERY} and d.id > $6
+order by g.behind desc, d.id limit $7"
+        );
+        let rows = with_query(sql, query).fetch_all(connection).await?;
         rows.iter().map(blocked_lane).collect()
     }
 }

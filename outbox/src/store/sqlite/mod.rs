@@ -2,6 +2,7 @@
 
 mod command;
 mod fetch;
+mod gauge;
 mod lease;
 mod operate;
 mod publish;

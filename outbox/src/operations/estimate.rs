@@ -1,0 +1,156 @@
+//! Counting without reading what is finished.
+
+use super::{Counts, Operations};
+use crate::{Database, Result, error::While as _};
+
+/// How much there is, without having read it all; see [`Operations::estimated_counts`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct EstimatedCounts {
+    /// What is not finished is exact; `completed` and `discarded` are estimates unless
+    /// [`exact`](Self::exact).
+    pub counts: Counts,
+    /// Whether everything was counted: there is so little that it makes no difference.
+    pub exact: bool,
+    /// The id of the newest record; zero if there is none. Its growth is how much is published.
+    pub newest_record_id: i64,
+}
+
+impl<Db: Database> Operations<'_, Db> {
+    /// How much there is. What is not finished is counted from small indexes; how much is kept of
+    /// what is finished is estimated from samples, however much there is. Cheap enough to be asked
+    /// for every few seconds.
+    ///
+    /// ```
+    /// # async fn print(outbox: &outbox::Outbox<sqlx::Sqlite>) -> outbox::Result<()> {
+    /// let now = outbox.operations().estimated_counts().await?;
+    /// let about = if now.exact { "" } else { "about " };
+    /// println!("{} failed, {about}{} completed", now.counts.failed, now.counts.completed);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn estimated_counts(&self) -> Result<EstimatedCounts> {
+        let doing = "counting unfinished records";
+        let mut connection = self.connection(doing).await?;
+        let counted = Db::open_counts(&mut connection, self.names())
+            .await
+            .doing(doing)?;
+        let mut counts = Counts::default();
+        for one in counted {
+            counts.add(&one);
+        }
+
+        let doing = "sampling finished records";
+        let ids = Db::ids(&mut connection, self.names()).await.doing(doing)?;
+        let Some((lowest, newest)) = ids else {
+            return Ok(EstimatedCounts {
+                counts,
+                exact: true,
+                newest_record_id: 0,
+            });
+        };
+        let samples = Samples::of(lowest, newest);
+        let counted = Db::finished_within(&mut connection, self.names(), &samples.ranges)
+            .await
+            .doing(doing)?;
+        for mut one in counted {
+            one.count = samples.scaled(one.count);
+            counts.add(&one);
+        }
+        Ok(EstimatedCounts {
+            counts,
+            exact: samples.exact(),
+            newest_record_id: newest,
+        })
+    }
+}
+
+/// Ranges of ids, evenly spread.
+#[derive(Debug)]
+struct Samples {
+    /// First and last of each.
+    ranges: Vec<(i64, i64)>,
+    /// How many ids are in them, and how many there are.
+    inside: u128,
+    all: u128,
+}
+
+impl Samples {
+    /// How many ranges, and how many ids in each.
+    const COUNT: i64 = 64;
+    const WIDTH: i64 = 128;
+
+    /// Of the ids from `lowest` to `newest`: all of them if they are few.
+    fn of(lowest: i64, newest: i64) -> Self {
+        let all = newest.saturating_sub(lowest).saturating_add(1).max(1);
+        if all <= Self::COUNT * Self::WIDTH {
+            return Self {
+                ranges: vec![(lowest, newest)],
+                inside: 1,
+                all: 1,
+            };
+        }
+        // The ends are among them: that is where things happen.
+        let step = (all - Self::WIDTH) / (Self::COUNT - 1);
+        let range = |n| match n {
+            last if last == Self::COUNT - 1 => (newest - Self::WIDTH + 1, newest),
+            n => (lowest + n * step, lowest + n * step + Self::WIDTH - 1),
+        };
+        Self {
+            ranges: (0..Self::COUNT).map(range).collect(),
+            inside: (Self::COUNT * Self::WIDTH).unsigned_abs().into(),
+            all: all.unsigned_abs().into(),
+        }
+    }
+
+    fn exact(&self) -> bool {
+        self.inside == self.all
+    }
+
+    fn scaled(&self, count: u64) -> u64 {
+        let scaled = u128::from(count) * self.all / self.inside;
+        u64::try_from(scaled).unwrap_or(u64::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_are_all_looked_at() {
+        for (lowest, newest) in [(1, 1), (7, 8198), (-5, 5)] {
+            let samples = Samples::of(lowest, newest);
+            assert_eq!(samples.ranges, [(lowest, newest)]);
+            assert!(samples.exact());
+            assert_eq!(samples.scaled(17), 17);
+        }
+    }
+
+    #[test]
+    fn many_are_sampled_from_end_to_end_without_overlap() {
+        for (lowest, newest) in [(1, 8193), (100, 1_000_099), (1, i64::MAX), (0, 20_000)] {
+            let samples = Samples::of(lowest, newest);
+            assert!(!samples.exact());
+            assert_eq!(samples.ranges.len(), 64);
+            assert_eq!(samples.ranges.first().map(|range| range.0), Some(lowest));
+            assert_eq!(samples.ranges.last().map(|range| range.1), Some(newest));
+            assert!(samples.ranges.iter().all(|(a, b)| b - a == 127));
+            assert!(samples.ranges.windows(2).all(|two| two[0].1 < two[1].0));
+        }
+    }
+
+    #[test]
+    fn a_count_in_the_samples_stands_for_as_many_more_as_there_are() {
+        let samples = Samples::of(1, 1_000_000);
+        assert_eq!(samples.scaled(64 * 128), 1_000_000);
+        assert_eq!(samples.scaled(64 * 64), 500_000);
+        assert_eq!(
+            Samples::of(1, i64::MAX).scaled(8192),
+            i64::MAX.unsigned_abs()
+        );
+    }
+}

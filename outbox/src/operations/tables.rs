@@ -1,0 +1,113 @@
+//! [`Tables`]: the stored outbox without its handlers.
+
+use std::fmt;
+
+use sqlx::Pool;
+
+use super::Operations;
+use crate::{
+    Database, Result,
+    error::While as _,
+    outbox::PARTITIONS,
+    store::{self, Names},
+};
+
+/// The tables of an outbox, for programs that have none of its handlers: tools, dashboards, the
+/// command line. Nothing is created or changed until something is asked for.
+///
+/// What is changed here is noticed by running dispatchers within their `poll-interval`, as
+/// everything is that another program did.
+///
+/// ```
+/// use outbox::operations::Tables;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> outbox::Result<()> {
+/// # use sqlx::sqlite::SqlitePoolOptions;
+/// # let pool = SqlitePoolOptions::new().max_connections(1).connect_lazy("sqlite::memory:").unwrap();
+/// let tables = Tables::new(pool);
+/// # assert_eq!(tables.schema_version().await?, None);
+/// tables.migrate().await?;
+/// let counts = tables.operations().counts().await?;
+/// println!("{} failed", counts.failed);
+/// # assert_eq!(tables.schema_version().await?, Some(tables.newest_schema_version()));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Tables<Db: Database> {
+    pool: Pool<Db>,
+    names: Names,
+}
+
+impl<Db: Database> Tables<Db> {
+    /// In the connection's own schema, with names that start with `outbox_`.
+    #[must_use]
+    pub fn new(pool: Pool<Db>) -> Self {
+        Self {
+            pool,
+            names: Names::usual(),
+        }
+    }
+
+    /// In this schema (in MySQL the database), or in the connection's own, with names that start
+    /// so.
+    ///
+    /// # Errors
+    /// When one of them is no plain identifier.
+    pub fn named(self, schema: Option<String>, prefix: impl Into<String>) -> Result<Self> {
+        let names = Names::new(schema, prefix.into())?;
+        Ok(Self { names, ..self })
+    }
+
+    /// What a person on call looks at and changes.
+    #[must_use]
+    pub fn operations(&self) -> Operations<'_, Db> {
+        Operations::new(&self.pool, &self.names, PARTITIONS, None)
+    }
+
+    /// Creates or updates the tables; does nothing if they are up to date. The version that they
+    /// had before; 0 if there were none.
+    ///
+    /// # Errors
+    /// When the database fails, or the tables are those of a newer version of this library.
+    pub async fn migrate(&self) -> Result<i64> {
+        Db::migrate(&self.pool, &self.names).await
+    }
+
+    /// The statements of [`migrate`](Self::migrate), for those who run them by hand.
+    #[must_use]
+    pub fn schema_sql(&self) -> String {
+        store::printed(&Db::migrations(&self.names))
+    }
+
+    /// The version of the tables, as far as [`migrate`](Self::migrate) has written it down.
+    ///
+    /// # Errors
+    /// When the database cannot be reached.
+    pub async fn schema_version(&self) -> Result<Option<i64>> {
+        let doing = "reading the version of the tables";
+        let mut connection = self.pool.acquire().await.doing(doing)?;
+        match Db::schema_version(&mut connection, &self.names).await {
+            // Not there, or not for us to see.
+            Err(sqlx::Error::Database(_)) => Ok(None),
+            found => found.doing(doing),
+        }
+    }
+
+    /// The version that [`migrate`](Self::migrate) leads to.
+    #[must_use]
+    pub fn newest_schema_version(&self) -> i64 {
+        let steps = Db::migrations(&self.names);
+        steps.iter().map(|step| step.version).max().unwrap_or(0)
+    }
+}
+
+impl<Db: Database> fmt::Debug for Tables<Db> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tables")
+            .field("database", &Db::NAME)
+            .field("names", &format_args!("{}", self.names))
+            .finish()
+    }
+}

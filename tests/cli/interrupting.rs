@@ -1,0 +1,79 @@
+//! Ctrl-C in the middle of a long change.
+
+use outbox_tests::on_each_database;
+
+use crate::{
+    program::{PATIENCE, Ran, command, outbox, until},
+    rows::{deliver, execute, publish},
+    terminal::Terminal,
+};
+
+/// What the program says that it did.
+fn number_after(text: &str, word: &str) -> i64 {
+    let rest = text
+        .split(word)
+        .nth(1)
+        .unwrap_or_else(|| panic!("{word} in {text}"));
+    let digits: String = rest
+        .trim_start()
+        .chars()
+        .take_while(|c| c.is_ascii_digit() || *c == ',')
+        .collect();
+    digits.replace(',', "").parse().unwrap()
+}
+
+on_each_database! {
+    async fn a_replay_that_is_interrupted_loses_nothing_and_goes_on(db) {
+        let keys: Vec<String> = (0..3000).map(|n| format!("k{n}")).collect();
+        publish(&db, &keys.iter().map(|key| &**key).collect::<Vec<_>>()).await;
+        execute!(db, deliver(&db, "true", "charge-card", "failed", true));
+        let count = async |which: &str| {
+            database::number(&db.pool, &format!("select count(*) from outbox_delivery where {which}")).await
+        };
+
+        let child = command(&db.url()).args(["replay", "--all", "--batch-size", "5"]).spawn().unwrap();
+        let pid = child.id().unwrap().to_string();
+        until(async || count("status = 'scheduled'").await > 0).await;
+        let kill = tokio::process::Command::new("kill").args(["-INT", &pid]).status();
+        assert!(kill.await.unwrap().success());
+        let ran = tokio::time::timeout(PATIENCE, child.wait_with_output()).await.unwrap().unwrap();
+        let ran = Ran::from(ran);
+        assert_eq!(ran.code, 130, "{ran:?}");
+
+        // It knows how far it got, to the last one.
+        let (done, left) = (count("status = 'scheduled'").await, count("status = 'failed'").await);
+        assert!(done > 0 && left > 0 && done + left == 3000 && done % 5 == 0, "{done} and {left}");
+        assert_eq!(number_after(&ran.out, "replayed"), done);
+        assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
+        assert!(ran.err.starts_with("outbox: interrupted: replayed") && ran.err.contains("the same command goes on"), "{}", ran.err);
+        assert_eq!((number_after(&ran.err, "replayed"), number_after(&ran.err, "deliveries,")), (done, left));
+
+        let rest = outbox(&db.url(), "replay --all").await.well();
+        assert_eq!(number_after(&rest, "replayed"), left);
+        // Each once: a second time would be another attempt.
+        assert_eq!(count("attempt = 5 and status = 'scheduled'").await, 3000);
+    }
+}
+
+#[tokio::test]
+async fn in_a_terminal_a_long_replay_shows_how_far_it_is() {
+    use outbox_tests::database::sqlite as database;
+    let db = database::fresh().await;
+    let keys: Vec<String> = (0..3000).map(|n| format!("k{n}")).collect();
+    publish(&db, &keys.iter().map(|key| &**key).collect::<Vec<_>>()).await;
+    execute!(db, deliver(&db, "true", "charge-card", "failed", true));
+    let mut terminal = Terminal::start(&db.url(), "replay --all --batch-size 1");
+    until(async || terminal.all().contains(" of 3,000 (")).await;
+    terminal.press(b"\x03").await;
+    terminal.shows("finishing what is begun").await;
+    terminal.shows("outbox: interrupted: replayed").await;
+    let said = terminal.all();
+    assert!(said.contains(" %), about "), "{said}");
+    terminal.ended_with(130).await;
+    let left = database::number(
+        &db.pool,
+        "select count(*) from outbox_delivery where status = 'failed'",
+    )
+    .await;
+    assert!((1..3000).contains(&left), "{left}");
+}

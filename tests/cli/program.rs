@@ -1,0 +1,117 @@
+//! Runs the program.
+
+use std::{
+    process::{Output, Stdio},
+    time::Duration,
+};
+
+use serde_json::Value;
+
+/// Longer than anything here takes.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The program, with nothing of the environment of whoever runs the tests.
+pub(crate) fn command(url: &str) -> tokio::process::Command {
+    let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_outbox-cli"));
+    for (name, _) in std::env::vars() {
+        if name.starts_with("OUTBOX_") || name == "DATABASE_URL" {
+            command.env_remove(name);
+        }
+    }
+    command
+        .env("OUTBOX_DATABASE_URL", url)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true);
+    command
+}
+
+/// What it came to.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Self {
+        Self {
+            code: output.status.code().unwrap_or(-1),
+            out: String::from_utf8(output.stdout).unwrap(),
+            err: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+impl Ran {
+    /// It did what it should and complains about nothing.
+    #[track_caller]
+    pub(crate) fn well(self) -> String {
+        assert_eq!((self.code, &*self.err), (0, ""), "{}", self.out);
+        self.out
+    }
+
+    /// One line says why not, and it printed nothing else.
+    #[track_caller]
+    pub(crate) fn badly(self, code: i32) -> String {
+        assert_eq!((self.code, &*self.out), (code, ""), "{}", self.err);
+        assert_eq!(self.err.lines().count(), 1, "{}", self.err);
+        assert!(self.err.starts_with("outbox: "), "{}", self.err);
+        self.err
+    }
+
+    /// Each line is an object.
+    #[track_caller]
+    pub(crate) fn objects(self) -> Vec<Value> {
+        assert_eq!(self.code, 0, "{}", self.err);
+        let lines = self.out.lines();
+        lines
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
+    }
+
+    /// One line is the only object.
+    #[track_caller]
+    pub(crate) fn object(self) -> Value {
+        let mut objects = self.objects();
+        assert_eq!(objects.len(), 1, "{objects:?}");
+        objects.remove(0)
+    }
+}
+
+/// Every field of what a command prints is in its help.
+pub(crate) async fn is_documented(command: &str, object: &Value) {
+    let help = outbox("", &format!("{command} --help")).await.well();
+    let json = help.rsplit("JSON, one object").next().unwrap();
+    let words: Vec<&str> = json
+        .split(|c: char| !c.is_alphanumeric() && c != '_')
+        .collect();
+    for name in object.as_object().unwrap().keys() {
+        assert!(
+            words.contains(&name.as_str()),
+            "{name} of {command}:\n{json}"
+        );
+    }
+}
+
+/// `arguments` are words with spaces between them.
+pub(crate) async fn outbox(url: &str, arguments: &str) -> Ran {
+    run(command(url).args(arguments.split(' '))).await
+}
+
+pub(crate) async fn run(command: &mut tokio::process::Command) -> Ran {
+    let output = tokio::time::timeout(PATIENCE, command.output()).await;
+    output.unwrap().unwrap().into()
+}
+
+/// Waits until it holds.
+pub(crate) async fn until<F: Future<Output = bool>>(mut holds: impl FnMut() -> F) {
+    let waiting = async {
+        while !holds().await {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, waiting).await.unwrap();
+}

@@ -1,0 +1,113 @@
+//! Brings rows into their states.
+
+use outbox::{Database, OutboxEvent};
+use outbox_tests::database::Fresh;
+use serde::{Deserialize, Serialize};
+
+#[derive(Debug, Serialize, Deserialize, OutboxEvent)]
+#[outbox_event(name = "order.created", key = order_id)]
+pub(crate) struct OrderCreated {
+    pub(crate) order_id: String,
+}
+
+/// Pending records with these keys. Ids begin at 1.
+pub(crate) async fn publish<Db: Database>(db: &Fresh<Db>, keys: &[&str]) {
+    let order = |key: &&str| OrderCreated {
+        order_id: (*key).to_owned(),
+    };
+    let events: Vec<OrderCreated> = keys.iter().map(order).collect();
+    let mut tx = db.pool.begin().await.unwrap();
+    db.outbox.publish_all(&mut tx, &events).await.unwrap();
+    tx.commit().await.unwrap();
+}
+
+/// That many seconds after the database's present, in its SQL.
+pub(crate) fn in_seconds<Db: Database>(_: &Fresh<Db>, seconds: i64) -> String {
+    match Db::NAME {
+        "SQLite" => format!(
+            "(cast(unixepoch('subsec') * 1000000 as integer) + {})",
+            seconds * 1_000_000
+        ),
+        "PostgreSQL" => format!("(clock_timestamp() + {seconds} * interval '1 second')"),
+        "MySQL" => format!("(utc_timestamp(6) + interval {seconds} second)"),
+        other => panic!("{other}"),
+    }
+}
+
+/// SQL that gives each record that the condition selects a delivery, in attempt 4 after 3 failures;
+/// then SQL that says so of the record.
+pub(crate) fn deliver<Db: Database>(
+    db: &Fresh<Db>,
+    records: &str,
+    handler: &str,
+    status: &str,
+    blocking: bool,
+) -> [String; 2] {
+    let key = if Db::NAME == "MySQL" { "`key`" } else { "key" };
+    let due = match status {
+        "scheduled" => in_seconds(db, 3600),
+        _ => "null".to_owned(),
+    };
+    [
+        format!(
+            "insert into outbox_delivery (record_id, part, {key}, handler, status, blocking, attempt, failure_count,
+    due_at, error, error_kind, fingerprint)
+select id, part, {key}, '{handler}', '{status}', {blocking}, 4, 3, {due}, 'card declined: 7', 'error', 'declined'
+from outbox_record where {records} order by id"
+        ),
+        format!("update outbox_record set status = 'split' where ({records}) and status = 'pending'"),
+    ]
+}
+
+/// Runs several statements.
+macro_rules! execute {
+    ($db:ident, $statements:expr) => {
+        for statement in $statements {
+            database::execute(&$db.pool, &statement).await;
+        }
+    };
+}
+pub(crate) use execute;
+
+/// Everything in the tables that a change could change, as one text.
+macro_rules! everything {
+    ($db:ident) => {{
+        // How a text is called, in MySQL and elsewhere.
+        let text = if database::NOW.starts_with("utc") {
+            "char"
+        } else {
+            "text"
+        };
+        let cast = |column: &str| format!("coalesce(cast({column} as {text}), '-')");
+        let joined = |columns: &[&str]| {
+            let cells: Vec<String> = columns.iter().map(|column| cast(column)).collect();
+            match text {
+                "char" => format!("concat_ws(' ', {})", cells.join(", ")),
+                _ => cells.join(" || ' ' || "),
+            }
+        };
+        let mut all = Vec::new();
+        for (table, columns) in [
+            ("record", &["id", "status", "due_at", "completed_at"][..]),
+            (
+                "delivery",
+                &[
+                    "id",
+                    "status",
+                    "blocking",
+                    "attempt",
+                    "failure_count",
+                    "due_at",
+                    "finished_at",
+                ],
+            ),
+            ("pause", &["handler", "paused_at"]),
+        ] {
+            let line = joined(columns);
+            let sql = format!("select {line} from outbox_{table} order by 1");
+            all.extend(database::texts(&$db.pool, &sql).await);
+        }
+        all
+    }};
+}
+pub(crate) use everything;

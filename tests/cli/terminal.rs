@@ -1,0 +1,111 @@
+//! A real terminal.
+
+use std::{
+    process::Stdio,
+    sync::{Arc, Mutex},
+};
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+use crate::program::{PATIENCE, command, until};
+
+const ROWS: u16 = 40;
+const COLUMNS: u16 = 100;
+
+/// The program in a terminal, which `script` of util-linux provides.
+pub(crate) struct Terminal {
+    child: tokio::process::Child,
+    keys: tokio::process::ChildStdin,
+    screen: Arc<Mutex<vt100::Parser>>,
+    all: Arc<Mutex<String>>,
+}
+
+impl Terminal {
+    pub(crate) fn start(url: &str, arguments: &str) -> Self {
+        let program = command(url);
+        let program = program.as_std().get_program().to_str().unwrap();
+        // What the terminal is like afterwards is asked in it.
+        let line = format!(
+            "stty rows {ROWS} cols {COLUMNS}; {program} {arguments}; code=$?; stty -a; echo ended with $code"
+        );
+        let mut child = tokio::process::Command::new("script")
+            .args(["-qefc", &line, "/dev/null"])
+            .env("OUTBOX_DATABASE_URL", url)
+            .env("TERM", "xterm-256color")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        let screen = Arc::new(Mutex::new(vt100::Parser::new(ROWS, COLUMNS, 0)));
+        let all = Arc::<Mutex<String>>::default();
+        let (shown, said) = (Arc::clone(&screen), Arc::clone(&all));
+        let mut output = child.stdout.take().unwrap();
+        tokio::spawn(async move {
+            let mut bytes = [0; 4096];
+            while let Ok(count @ 1..) = output.read(&mut bytes).await {
+                shown.lock().unwrap().process(&bytes[..count]);
+                said.lock()
+                    .unwrap()
+                    .push_str(&String::from_utf8_lossy(&bytes[..count]));
+            }
+        });
+        let keys = child.stdin.take().unwrap();
+        Self {
+            child,
+            keys,
+            screen,
+            all,
+        }
+    }
+
+    pub(crate) fn text(&self) -> String {
+        self.screen.lock().unwrap().screen().contents()
+    }
+
+    pub(crate) async fn shows(&self, part: &str) {
+        let shown = until(async || self.text().contains(part));
+        if tokio::time::timeout(PATIENCE / 2, shown).await.is_err() {
+            panic!("no `{part}` in:\n{}", self.text());
+        }
+    }
+
+    /// Presses a key.
+    pub(crate) async fn press(&mut self, key: &[u8]) {
+        self.keys.write_all(key).await.unwrap();
+        self.keys.flush().await.unwrap();
+    }
+
+    /// Everything that was written to it so far.
+    pub(crate) fn all(&self) -> String {
+        self.all.lock().unwrap().clone()
+    }
+
+    pub(crate) fn has_its_own_screen(&self) -> bool {
+        let screen = self.screen.lock().unwrap();
+        assert_eq!(
+            screen.screen().alternate_screen(),
+            screen.screen().hide_cursor()
+        );
+        screen.screen().alternate_screen()
+    }
+
+    /// The program has ended, and the terminal is as it was before.
+    pub(crate) async fn ended_with(mut self, code: i32) {
+        self.shows(&format!("ended with {code}")).await;
+        assert!(!self.has_its_own_screen());
+        drop(self.keys);
+        let ended = tokio::time::timeout(PATIENCE, self.child.wait()).await;
+        assert!(ended.unwrap().unwrap().success());
+        let all = self.all.lock().unwrap().clone();
+        let settings: Vec<&str> = all
+            .rsplit("speed")
+            .next()
+            .unwrap()
+            .split_whitespace()
+            .collect();
+        for on in ["icanon", "echo", "isig", "opost"] {
+            assert!(settings.contains(&on), "{on} in {settings:?}");
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! `outbox watch`, in a real terminal and without one.
+
+use outbox_tests::{database, on_each_database};
+
+use crate::{
+    program::{is_documented, outbox},
+    rows::{deliver, execute, in_seconds, publish},
+    terminal::Terminal,
+};
+
+const WATCH: &str = "watch --interval 100ms";
+
+on_each_database! {
+    async fn watch_shows_what_happens_in_a_terminal_until_q(db) {
+        publish(&db, &["a", "a", "b"]).await;
+        execute!(db, deliver(&db, "id = 1", "charge-card", "failed", true));
+        execute!(db, deliver(&db, "id = 2", "charge-card", "waiting", true));
+        let (id, now, later) = (database::ID, database::NOW, in_seconds(&db, 30));
+        execute!(db, [
+            format!("insert into outbox_instance (id, started_at, expires_at) values ({id}, {now}, {later})"),
+            "insert into outbox_lease (part, owner) select 7, id from outbox_instance".to_owned(),
+        ]);
+        let mut terminal = Terminal::start(&db.url(), WATCH);
+        for part in [
+            "pending 1 ", "waiting 1 ", "failed 1", "lag ", "q ends it",
+            "partitions", "charge-card", "card declined: 7",
+        ] {
+            terminal.shows(part).await;
+        }
+        // It is alive.
+        publish(&db, &["c", "d", "e"]).await;
+        terminal.shows("pending 4 ").await;
+        execute!(db, ["update outbox_record set status = 'completed' where status = 'pending'".to_owned()]);
+        terminal.shows("pending 0 ").await;
+        terminal.shows("lag none").await;
+        assert!(terminal.has_its_own_screen());
+    terminal.press(b"q").await;
+    terminal.ended_with(0).await;
+    }
+}
+
+#[tokio::test]
+async fn ctrl_c_ends_it_too() {
+    let db = database::sqlite::fresh().await;
+    let mut terminal = Terminal::start(&db.url(), WATCH);
+    terminal.shows("q ends it").await;
+    assert!(terminal.has_its_own_screen());
+    terminal.press(b"\x03").await;
+    terminal.ended_with(0).await;
+}
+
+#[tokio::test]
+async fn a_database_that_goes_away_is_shown_and_may_come_back() {
+    let db = database::sqlite::fresh().await;
+    let mut terminal = Terminal::start(&db.url(), WATCH);
+    terminal.shows("q ends it").await;
+    database::sqlite::execute(&db.pool, "alter table outbox_record rename to hidden").await;
+    terminal.shows("there are no outbox tables here").await;
+    database::sqlite::execute(&db.pool, "alter table hidden rename to outbox_record").await;
+    terminal.shows("q ends it").await;
+    assert!(terminal.has_its_own_screen());
+    terminal.press(b"q").await;
+    terminal.ended_with(0).await;
+}
+
+#[tokio::test]
+async fn without_a_terminal_it_prints_one_look_after_another() {
+    let db = database::sqlite::fresh().await;
+    publish(&db, &["a", "b"]).await;
+    let text = outbox(&db.url(), "watch --count 3 --interval 60ms")
+        .await
+        .well();
+    assert_eq!(text.matches("pending 2 ").count(), 3, "{text}");
+    assert!(!text.contains('\u{1b}'), "{text}");
+    assert!(
+        text.contains("published -/s") && text.contains("published 0.0/s"),
+        "{text}"
+    );
+
+    let looks = outbox(&db.url(), "watch --count 2 --interval 60ms --json")
+        .await
+        .objects();
+    assert_eq!(looks.len(), 2);
+    is_documented("watch", &looks[0]).await;
+    assert!(looks.iter().all(|look| look["pending"] == 2));
+    assert!(looks[0]["published_per_second"].is_null() && looks[1]["published_per_second"] == 0.0);
+}
