@@ -35,6 +35,43 @@ async fn slow(
     Ok(())
 }
 
+#[derive(Clone, Default)]
+struct AtOnce(Arc<(AtomicUsize, AtomicUsize)>);
+
+/// Keeps its thread, as one that calls something without an async interface does.
+#[outbox_handler(id = "blocking")]
+async fn blocking(_: Chore, State(at_once): State<AtOnce>) {
+    let (now, most) = &*at_once.0;
+    most.fetch_max(now.fetch_add(1, Ordering::AcqRel) + 1, Ordering::AcqRel);
+    tokio::task::block_in_place(|| std::thread::sleep(Duration::from_millis(400)));
+    now.fetch_sub(1, Ordering::AcqRel);
+}
+
+/// With two threads for all that does not block.
+#[test]
+fn handlers_that_block_their_thread_do_not_wait_for_each_other() {
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = runtime.worker_threads(2).enable_all().build().unwrap();
+    runtime.block_on(async {
+        let db = outbox_tests::database::sqlite::fresh().await;
+        let (scene, at_once) = (Scene::new(), AtOnce::default());
+        let registry = Registry::builder()
+            .handler::<first>()
+            .handler::<blocking>()
+            .state(at_once.clone());
+        let outbox = scene.outbox_of(&db.pool, registry);
+        let outbox = outbox.build().await.unwrap();
+        chores(&outbox, &db.pool, 40, 40).await;
+        publish(&outbox, &db.pool, "quick", 0..100).await;
+        let dispatcher = outbox.start().await.unwrap();
+        scene.seen_at_least(100).await;
+        dispatcher.shutdown().await.unwrap();
+        let most = at_once.0.1.load(Ordering::Acquire);
+        assert!(most > 10, "only {most} at once");
+        assert_eq!(at_once.0.0.load(Ordering::Acquire), 0);
+    });
+}
+
 /// As many chores, of so many keys.
 async fn chores<Db: Database>(outbox: &Outbox<Db>, pool: &Pool<Db>, count: u32, keys: u32) {
     let mut tx = pool.begin().await.expect("a transaction");

@@ -174,10 +174,12 @@ impl Scene {
     }
 }
 
-/// What the tests run with: a poll that does not make them wait.
+/// What the tests run with: a poll that does not make them wait, and little memory, so that a few
+/// thousand records fill it.
 pub(crate) fn config() -> Config {
     let mut config = Config::default();
     config.poll_interval = Duration::from_millis(500);
+    config.processing.max_in_memory = 4096;
     config
 }
 

@@ -1,7 +1,7 @@
 //! The dispatcher's loop: does what the [`Engine`] and the [`Agenda`] say, on two connections.
 //!
 //! One fetch and one write are under way at most, each in a task of its own that gives its
-//! connection back with its answer; handlers run in tasks of their own.
+//! connection back with its answer; handlers are run by the [`Crew`].
 
 use std::{
     collections::{BTreeMap, HashMap},
