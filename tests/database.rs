@@ -120,6 +120,8 @@ pub mod sqlite {
         let options = SqliteConnectOptions::new()
             .filename(path)
             .journal_mode(SqliteJournalMode::Wal)
+            // Its locks are not handed out in turn: on a busy machine somebody waits for long.
+            .busy_timeout(std::time::Duration::from_secs(30))
             .create_if_missing(true);
         SqlitePool::connect_with(options).await.expect("SQLite")
     }

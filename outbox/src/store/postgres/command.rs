@@ -91,7 +91,7 @@ on conflict do nothing returning message_id"
         let table = names.table(what.table(), '"');
         let sql = trusted(format!(
             "delete from {table} where ctid = any(array(
-    select ctid from {table} where created_at <= clock_timestamp() - $1 * interval '1 microsecond'
+    select ctid from {table} where created_at <= statement_timestamp() - $1 * interval '1 microsecond'
     order by created_at limit $2 for update skip locked
 ))"
         ));

@@ -64,12 +64,13 @@ cross join lateral (
         limit: i64,
     ) -> Result<Vec<Fetched>, sqlx::Error> {
         let record = names.table("record", '"');
+        // The time of the statement: the index is not asked for a time that changes while it is read.
         let sql = trusted(format!(
             "select r.* from unnest($1::smallint[]) as p (part)
 cross join lateral (
     select {RECORD}, r.due_at from {record} r
     where r.part = p.part and r.status = 'scheduled'
-        and r.due_at <= clock_timestamp() + $2 * interval '1 microsecond'
+        and r.due_at <= statement_timestamp() + $2 * interval '1 microsecond'
     order by r.due_at, r.id limit $3
 ) r order by r.due_at, r.id limit $3"
         ));
@@ -100,7 +101,7 @@ from unnest($1::smallint[]) as p (part)
 cross join lateral (
     select * from {delivery} d
     where d.part = p.part and d.status = 'scheduled' and d.handler = any($2)
-        and d.due_at <= clock_timestamp() + $3 * interval '1 microsecond'
+        and d.due_at <= statement_timestamp() + $3 * interval '1 microsecond'
     order by d.due_at, d.id limit $4
 ) d
 join {record} r on r.id = d.record_id

@@ -244,6 +244,43 @@ async fn without_a_right_to_the_sequence_nothing_is_said_of_drawn_ids() {
     assert_eq!(writers, nothing);
 }
 
+/// However much waits for its time: what is due is found without a look at it.
+#[cfg(feature = "postgres")]
+#[tokio::test]
+async fn postgres_does_not_walk_what_is_due_later() {
+    use sqlx::Postgres;
+
+    let db = super::database::postgres().await;
+    db.run(
+        "insert into outbox_record (event_id, event, version, key, part, payload, status, due_at)
+select gen_random_uuid(), 'e', 1, 'k', 1, '{}', 'scheduled', clock_timestamp() + interval '1 day' from generate_series(1, 5000)",
+    )
+    .await;
+    db.run(
+        "insert into outbox_delivery (record_id, part, key, handler, status, blocking, attempt, failure_count, due_at)
+select n, 1, n::text, 'h', 'scheduled', true, 2, 1, clock_timestamp() + interval '1 day' from generate_series(1, 5000) n",
+    )
+    .await;
+    db.run("analyze outbox_record, outbox_delivery").await;
+    let mut connection = db.pool.acquire().await.unwrap();
+    let names = &db.names;
+    let records = Postgres::due_records(&mut connection, names, &[1], 0, 10);
+    assert!(records.await.unwrap().is_empty());
+    let deliveries = Postgres::due_deliveries(&mut connection, names, &[1], &["h"], 0, 10);
+    assert!(deliveries.await.unwrap().is_empty());
+    sqlx::query("select pg_stat_force_next_flush()")
+        .execute(&mut *connection)
+        .await
+        .unwrap();
+    let sql = "select sum(idx_tup_read + coalesce(s.seq_tup_read, 0))::bigint from pg_stat_user_indexes i
+join pg_stat_user_tables s using (relid) where i.schemaname = current_schema() and i.indexrelname ~ 'scheduled|due'";
+    let walked: i64 = sqlx::query_scalar(sql)
+        .fetch_one(&mut *connection)
+        .await
+        .unwrap();
+    assert!(walked < 100, "{walked} rows were walked");
+}
+
 #[cfg(feature = "sqlite")]
 #[tokio::test]
 async fn sqlite_writes_in_order() {
