@@ -203,6 +203,10 @@ impl Engine {
             lanes: self.lanes.fetch_started(LANES_AT_ONCE),
             // What is in memory is found again; it must not hide what is not.
             due: due.then_some(self.most),
+            known_deliveries: match due {
+                true => self.lanes.known_deliveries(),
+                false => HashSet::new(),
+            },
             may_block: self.may_block.clone(),
             highest: self.marks.highest(),
             known: match pending {

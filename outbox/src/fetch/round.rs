@@ -12,9 +12,10 @@ use uuid::Uuid;
 use super::{Late, Plan};
 use crate::{
     Database,
+    lane::HandlerIx,
     lease::{Claim, Claimed},
     route::Router,
-    store::{Fence, Fetched, FetchedDelivery, Known, LaneName, Lease, Link, Names},
+    store::{DueDelivery, Fence, Fetched, FetchedDelivery, Known, LaneName, Lease, Link, Names},
 };
 
 /// What is to be read.
@@ -29,6 +30,8 @@ pub(crate) struct Round {
     pub(crate) lanes: Vec<LaneName>,
     /// Due records and deliveries, at most this many of each.
     pub(crate) due: Option<usize>,
+    /// Deliveries that are in memory: not to be read again.
+    pub(crate) known_deliveries: HashSet<(i64, HandlerIx)>,
     pub(crate) pending: Option<Plan>,
     /// Partitions in which something may block; each with the handlers of an event.
     pub(crate) may_block: HashSet<u16>,
@@ -106,8 +109,12 @@ impl<Db: Database> Fetcher<Db> {
         }
         if let Some(limit) = round.due {
             let limit = bound(limit);
-            arrived.due_deliveries =
+            let due =
                 Db::due_deliveries(connection, names, parts, handlers, *offset, limit).await?;
+            let new = round.unknown(&due);
+            if !new.is_empty() {
+                arrived.due_deliveries = Db::deliveries(connection, names, &new).await?;
+            }
             arrived.due_records = Db::due_records(connection, names, parts, *offset, limit).await?;
             arrived.next_due = Db::next_due(connection, names, parts, handlers, *offset).await?;
         }
@@ -184,6 +191,20 @@ impl<Db: Database> Fetcher<Db> {
         let left = left.await;
         self.link.done(&left);
         left
+    }
+}
+
+impl Round {
+    /// Those that are not in memory.
+    pub(crate) fn unknown(&self, due: &[DueDelivery]) -> Vec<i64> {
+        let is_known = |due: &&DueDelivery| {
+            let handler = self.router.handler(&due.handler);
+            handler.is_some_and(|ix| self.known_deliveries.contains(&(due.record_id, ix)))
+        };
+        due.iter()
+            .filter(|due| !is_known(due))
+            .map(|due| due.id)
+            .collect()
     }
 }
 

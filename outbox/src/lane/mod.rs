@@ -20,7 +20,7 @@ mod release;
 mod tests;
 
 use std::{
-    collections::{BTreeSet, HashMap, VecDeque},
+    collections::{BTreeSet, HashMap, HashSet, VecDeque},
     mem,
     sync::Arc,
 };
@@ -180,6 +180,11 @@ impl Lanes {
             id: *id,
         };
         self.records.iter().map(of).collect()
+    }
+
+    /// Deliveries that are in memory.
+    pub(crate) fn known_deliveries(&self) -> HashSet<(i64, HandlerIx)> {
+        self.deliveries.keys().copied().collect()
     }
 
     /// Invocations to start now.

@@ -41,6 +41,24 @@ pub struct FetchedDelivery {
     pub(crate) fetched: Fetched,
 }
 
+/// A delivery whose time has come, by its names only.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DueDelivery {
+    pub(crate) id: i64,
+    pub(crate) record_id: i64,
+    pub(crate) handler: String,
+}
+
+impl DueDelivery {
+    pub(crate) fn of((id, record_id, handler): (i64, i64, String)) -> Self {
+        Self {
+            id,
+            record_id,
+            handler,
+        }
+    }
+}
+
 /// A lane by its stored name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct LaneName {
@@ -91,7 +109,8 @@ pub trait FetchSql: sqlx::Database {
         limit: i64,
     ) -> impl Future<Output = Result<Vec<Fetched>, sqlx::Error>> + Send;
 
-    /// Scheduled deliveries whose time has come, the most overdue first.
+    /// Scheduled deliveries whose time has come, the most overdue first. Those in memory are found
+    /// again and again until they are written, so nothing is read of them but their names.
     #[doc(hidden)]
     fn due_deliveries(
         connection: &mut Self::Connection,
@@ -100,6 +119,14 @@ pub trait FetchSql: sqlx::Database {
         handlers: &[&str],
         offset: i64,
         limit: i64,
+    ) -> impl Future<Output = Result<Vec<DueDelivery>, sqlx::Error>> + Send;
+
+    /// Those of these deliveries that are still scheduled, the most overdue first.
+    #[doc(hidden)]
+    fn deliveries(
+        connection: &mut Self::Connection,
+        names: &Names,
+        ids: &[i64],
     ) -> impl Future<Output = Result<Vec<FetchedDelivery>, sqlx::Error>> + Send;
 
     /// Microseconds until the next scheduled record or delivery is due (negative: overdue).

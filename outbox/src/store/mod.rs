@@ -29,7 +29,9 @@ use sqlx::{AssertSqlSafe, Pool, SqlSafeStr as _, SqlStr};
 
 use crate::{Record, Result};
 pub(crate) use command::{Claim, CommandKey, CommandSql, Remembered};
-pub(crate) use fetch::{FetchSql, Fetched, FetchedDelivery, Known, LaneName, Page, Writers};
+pub(crate) use fetch::{
+    DueDelivery, FetchSql, Fetched, FetchedDelivery, Known, LaneName, Page, Writers,
+};
 pub(crate) use gauge::GaugeSql;
 #[cfg(test)]
 pub(crate) use lease::Owned;

@@ -31,7 +31,6 @@ impl Batch {
     }
 
     /// Nothing but finished records: one statement, no transaction.
-    #[cfg(any(feature = "postgres", feature = "sqlite"))]
     pub(crate) fn only_done(&self) -> bool {
         self.unhandled.is_empty() && self.split.is_empty() && self.changed.is_empty()
     }

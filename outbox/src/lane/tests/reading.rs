@@ -8,7 +8,7 @@ use super::world::World;
 use crate::{
     dispatcher::engine::Want,
     fetch::{Arrived, Round, round::by_lane},
-    store::Writers,
+    store::{FetchedDelivery, Writers},
 };
 
 /// A fetch that is under way, so many of its statements done.
@@ -69,7 +69,13 @@ impl World {
             }
             1 => {
                 let limit = round.due.unwrap_or(0);
-                arrived.due_deliveries = db.due_deliveries(parts, &round.handlers, limit);
+                let due = db.due_deliveries(parts, &round.handlers, limit);
+                let known = |due: &FetchedDelivery| {
+                    let handler = round.router.handler(&due.handler);
+                    let name = handler.map(|handler| (due.fetched.record.id, handler));
+                    name.is_some_and(|name| round.known_deliveries.contains(&name))
+                };
+                arrived.due_deliveries = due.into_iter().filter(|due| !known(due)).collect();
             }
             2 => arrived.due_records = db.due_records(parts, round.due.unwrap_or(0)),
             3 => {

@@ -10,8 +10,8 @@ use super::{
     rows::{DELIVERY, RECORD, fetched, fetched_delivery, lane_name},
 };
 use crate::store::{
-    FetchSql, Fetched, FetchedDelivery, Known, LaneName, Names, Page, Writers, settle::json,
-    trusted,
+    DueDelivery, FetchSql, Fetched, FetchedDelivery, Known, LaneName, Names, Page, Writers,
+    settle::json, trusted,
 };
 
 /// Lanes that were given as JSON.
@@ -99,27 +99,23 @@ order by x.due_at, x.id"
         handlers: &[&str],
         offset: i64,
         limit: i64,
-    ) -> Result<Vec<FetchedDelivery>, sqlx::Error> {
+    ) -> Result<Vec<DueDelivery>, sqlx::Error> {
         if parts.is_empty() {
             return Ok(Vec::new());
         }
-        let (record, delivery) = (names.table("record", '`'), names.table("delivery", '`'));
+        let delivery = names.table("delivery", '`');
         let branch = format!(
-            "select id, due_at from {delivery}
+            "select id, record_id, handler, due_at from {delivery}
 where status = 'scheduled' and part = ? and due_at <= utc_timestamp(6) + interval ? microsecond
     and json_contains(?, json_quote(handler))
 order by due_at, id limit ?"
         );
-        let (branches, followed) = (for_each(parts.len(), &branch), followed(names));
+        let branches = for_each(parts.len(), &branch);
         let sql = trusted(format!(
-            "select {RECORD}, {DELIVERY}, {followed}
-from (select id, due_at from ({branches}) x order by due_at, id limit ?) x
-straight_join {delivery} d on d.id = x.id
-straight_join {record} r on r.id = d.record_id
-order by x.due_at, x.id"
+            "select id, record_id, handler from ({branches}) x order by due_at, id limit ?"
         ));
         let handlers = json(handlers)?;
-        let mut query = sqlx::query(sql);
+        let mut query = sqlx::query_as(sql);
         for part in parts {
             query = query
                 .bind(part.cast_signed())
@@ -128,6 +124,27 @@ order by x.due_at, x.id"
                 .bind(limit);
         }
         let rows = query.bind(limit).fetch_all(connection).await?;
+        Ok(rows.into_iter().map(DueDelivery::of).collect())
+    }
+
+    async fn deliveries(
+        connection: &mut MySqlConnection,
+        names: &Names,
+        ids: &[i64],
+    ) -> Result<Vec<FetchedDelivery>, sqlx::Error> {
+        let (record, delivery) = (names.table("record", '`'), names.table("delivery", '`'));
+        let followed = followed(names);
+        let sql = trusted(format!(
+            "select {RECORD}, {DELIVERY}, {followed}
+from json_table(?, '$[*]' columns (id bigint path '$')) x
+straight_join {delivery} d on d.id = x.id and d.status = 'scheduled'
+straight_join {record} r on r.id = d.record_id
+order by d.due_at, d.id"
+        ));
+        let rows = sqlx::query(sql)
+            .bind(json(ids)?)
+            .fetch_all(connection)
+            .await?;
         rows.iter().map(fetched_delivery).collect()
     }
 

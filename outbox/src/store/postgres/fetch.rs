@@ -12,7 +12,10 @@ use sqlx::{
 use super::signed;
 use crate::{
     Attempt, Record,
-    store::{FetchSql, Fetched, FetchedDelivery, Known, LaneName, Names, Page, Writers, trusted},
+    store::{
+        DueDelivery, FetchSql, Fetched, FetchedDelivery, Known, LaneName, Names, Page, Writers,
+        trusted,
+    },
 };
 
 /// What a record is read from; `r` is its table.
@@ -90,6 +93,31 @@ cross join lateral (
         handlers: &[&str],
         offset: i64,
         limit: i64,
+    ) -> Result<Vec<DueDelivery>, sqlx::Error> {
+        let delivery = names.table("delivery", '"');
+        let sql = trusted(format!(
+            "select d.id, d.record_id, d.handler from unnest($1::smallint[]) as p (part)
+cross join lateral (
+    select d.id, d.record_id, d.handler, d.due_at from {delivery} d
+    where d.part = p.part and d.status = 'scheduled' and d.handler = any($2)
+        and d.due_at <= statement_timestamp() + $3 * interval '1 microsecond'
+    order by d.due_at, d.id limit $4
+) d order by d.due_at, d.id limit $4"
+        ));
+        let rows = sqlx::query_as(sql)
+            .bind(signed(parts))
+            .bind(handlers)
+            .bind(offset)
+            .bind(limit)
+            .fetch_all(connection)
+            .await?;
+        Ok(rows.into_iter().map(DueDelivery::of).collect())
+    }
+
+    async fn deliveries(
+        connection: &mut PgConnection,
+        names: &Names,
+        ids: &[i64],
     ) -> Result<Vec<FetchedDelivery>, sqlx::Error> {
         let (record, delivery) = (names.table("record", '"'), names.table("delivery", '"'));
         let sql = trusted(format!(
@@ -97,23 +125,11 @@ cross join lateral (
     select 1 from {delivery} f
     where f.blocking and f.part = d.part and f.key = d.key and f.handler = d.handler and f.id > d.id
 )
-from unnest($1::smallint[]) as p (part)
-cross join lateral (
-    select * from {delivery} d
-    where d.part = p.part and d.status = 'scheduled' and d.handler = any($2)
-        and d.due_at <= statement_timestamp() + $3 * interval '1 microsecond'
-    order by d.due_at, d.id limit $4
-) d
-join {record} r on r.id = d.record_id
-order by d.due_at, d.id limit $4"
+from {delivery} d join {record} r on r.id = d.record_id
+where d.id = any((select $1::bigint[])::bigint[]) and d.status = 'scheduled'
+order by d.due_at, d.id"
         ));
-        let rows = sqlx::query(sql)
-            .bind(signed(parts))
-            .bind(handlers)
-            .bind(offset)
-            .bind(limit)
-            .fetch_all(connection)
-            .await?;
+        let rows = sqlx::query(sql).bind(ids).fetch_all(connection).await?;
         rows.iter().map(fetched_delivery).collect()
     }
 

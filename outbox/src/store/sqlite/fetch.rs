@@ -9,8 +9,8 @@ use super::NOW;
 use crate::{
     Attempt, Record,
     store::{
-        FetchSql, Fetched, FetchedDelivery, Known, LaneName, Names, Page, Writers, settle::json,
-        trusted,
+        DueDelivery, FetchSql, Fetched, FetchedDelivery, Known, LaneName, Names, Page, Writers,
+        settle::json, trusted,
     },
 };
 
@@ -85,6 +85,32 @@ where r.id in (
         handlers: &[&str],
         offset: i64,
         limit: i64,
+    ) -> Result<Vec<DueDelivery>, sqlx::Error> {
+        let delivery = names.table("delivery", '"');
+        let sql = trusted(format!(
+            "select d.id, d.record_id, d.handler from json_each(?1) p cross join {delivery} d
+where d.id in (
+    select x.id from {delivery} x
+    where x.part = p.value and x.status = 'scheduled' and x.due_at <= {NOW} + ?3
+        and x.handler in (select h.value from json_each(?2) h)
+    order by x.due_at, x.id limit ?4
+)
+order by d.due_at, d.id limit ?4"
+        ));
+        let rows = sqlx::query_as(sql)
+            .bind(json(parts)?)
+            .bind(json(handlers)?)
+            .bind(offset)
+            .bind(limit)
+            .fetch_all(connection)
+            .await?;
+        Ok(rows.into_iter().map(DueDelivery::of).collect())
+    }
+
+    async fn deliveries(
+        connection: &mut SqliteConnection,
+        names: &Names,
+        ids: &[i64],
     ) -> Result<Vec<FetchedDelivery>, sqlx::Error> {
         let (record, delivery) = (names.table("record", '"'), names.table("delivery", '"'));
         let sql = trusted(format!(
@@ -93,19 +119,11 @@ where r.id in (
     where f.blocking and f.part = d.part and f.key = d.key and f.handler = d.handler and f.id > d.id
 )
 from json_each(?1) p cross join {delivery} d cross join {record} r
-where d.id in (
-    select x.id from {delivery} x
-    where x.part = p.value and x.status = 'scheduled' and x.due_at <= {NOW} + ?3
-        and x.handler in (select h.value from json_each(?2) h)
-    order by x.due_at, x.id limit ?4
-) and r.id = d.record_id
-order by d.due_at, d.id limit ?4"
+where d.id = p.value and d.status = 'scheduled' and r.id = d.record_id
+order by d.due_at, d.id"
         ));
         let rows = sqlx::query(sql)
-            .bind(json(parts)?)
-            .bind(json(handlers)?)
-            .bind(offset)
-            .bind(limit)
+            .bind(json(ids)?)
             .fetch_all(connection)
             .await?;
         rows.iter().map(fetched_delivery).collect()

@@ -110,7 +110,13 @@ on_each_database! {
         db.settle(&fence, &Batch { split: i.clone(), split_rows, ..Batch::default() }, false).await;
         let mut connection = db.pool.acquire().await.unwrap();
         let mut read = async |parts: &[u16], handlers: &[&str], seconds: i64, limit| {
-            Db::due_deliveries(&mut connection, &db.names, parts, handlers, seconds * 1_000_000, limit).await.unwrap()
+            let micros = seconds * 1_000_000;
+            let due = Db::due_deliveries(&mut connection, &db.names, parts, handlers, micros, limit).await.unwrap();
+            let ids: Vec<i64> = due.iter().map(|due| due.id).collect();
+            let read = Db::deliveries(&mut connection, &db.names, &ids).await.unwrap();
+            let due: Vec<_> = due.iter().map(|due| (due.record_id, &*due.handler)).collect();
+            assert_eq!(due, names(&read));
+            read
         };
         assert!(read(&[3, 4], &["mail", "bill"], 49, 9).await.is_empty());
         let both = read(&[3, 4], &["bill", "mail"], 301, 9).await;
