@@ -27,6 +27,16 @@ impl<Db: Database> Fresh<Db> {
     }
 }
 
+/// That many seconds after the database's present, in its SQL.
+#[must_use]
+pub fn in_seconds<Db: Database>(_: &Fresh<Db>, seconds: i64) -> String {
+    match Db::NAME {
+        "SQLite" => format!("({} + {})", sqlite::NOW, seconds * 1_000_000),
+        "PostgreSQL" => format!("(clock_timestamp() + {seconds} * interval '1 second')"),
+        _ => format!("(utc_timestamp(6) + interval {seconds} second)"),
+    }
+}
+
 async fn with_outbox<Db: Database>(pool: Pool<Db>) -> Fresh<Db> {
     let outbox = Outbox::builder(pool.clone())
         .registry(Registry::builder().allow_empty())

@@ -2,6 +2,7 @@
 
 use outbox::{Database, OutboxEvent};
 use outbox_tests::database::Fresh;
+pub(crate) use outbox_tests::database::in_seconds;
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Serialize, Deserialize, OutboxEvent)]
@@ -19,19 +20,6 @@ pub(crate) async fn publish<Db: Database>(db: &Fresh<Db>, keys: &[&str]) {
     let mut tx = db.pool.begin().await.unwrap();
     db.outbox.publish_all(&mut tx, &events).await.unwrap();
     tx.commit().await.unwrap();
-}
-
-/// That many seconds after the database's present, in its SQL.
-pub(crate) fn in_seconds<Db: Database>(_: &Fresh<Db>, seconds: i64) -> String {
-    match Db::NAME {
-        "SQLite" => format!(
-            "(cast(unixepoch('subsec') * 1000000 as integer) + {})",
-            seconds * 1_000_000
-        ),
-        "PostgreSQL" => format!("(clock_timestamp() + {seconds} * interval '1 second')"),
-        "MySQL" => format!("(utc_timestamp(6) + interval {seconds} second)"),
-        other => panic!("{other}"),
-    }
 }
 
 /// SQL that gives each record that the condition selects a delivery, in attempt 4 after 3 failures;

@@ -4,6 +4,7 @@ use outbox::{Database, OutboxEvent, Scheduled};
 use serde::{Deserialize, Serialize};
 
 use outbox_tests::database::Fresh;
+pub(crate) use outbox_tests::database::in_seconds;
 
 #[derive(Debug, Serialize, Deserialize, OutboxEvent)]
 #[outbox_event(name = "order.created", key = order_id)]
@@ -48,19 +49,6 @@ pub(crate) async fn publish_many<Db: Database>(db: &Fresh<Db>, prefix: &str, cou
     let mut tx = db.pool.begin().await.unwrap();
     db.outbox.publish_all(&mut tx, &events).await.unwrap();
     tx.commit().await.unwrap();
-}
-
-/// That many seconds after the database's present, in its SQL.
-pub(crate) fn in_seconds<Db: Database>(_: &Fresh<Db>, seconds: i64) -> String {
-    match Db::NAME {
-        "SQLite" => format!(
-            "(cast(unixepoch('subsec') * 1000000 as integer) + {})",
-            seconds * 1_000_000
-        ),
-        "PostgreSQL" => format!("(clock_timestamp() + {seconds} * interval '1 second')"),
-        "MySQL" => format!("(utc_timestamp(6) + interval {seconds} second)"),
-        other => panic!("{other}"),
-    }
 }
 
 /// A delivery of each record that the condition selects: in attempt 4 after 3 failures, due in an

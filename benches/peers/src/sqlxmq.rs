@@ -1,6 +1,12 @@
 //! sqlxmq: fetches in batches, completes one by one; in order within one `channel_args`.
 
-use anyhow::Result;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 use sqlx_08::postgres::PgPoolOptions;
 use sqlxmq::{CurrentJob, JobBuilder, JobRunnerOptions};
@@ -26,9 +32,7 @@ async fn run(case: Case) -> Result<Outcome> {
         .max_connections(20)
         .connect(&case.url)
         .await?;
-    sqlx_08::raw_sql(include_str!("sqlxmq.sql"))
-        .execute(&pool)
-        .await?;
+    sqlx_08::raw_sql(&migrations()?).execute(&pool).await?;
     store(&pool, &case).await?;
 
     let tally = case.tally.clone();
@@ -54,6 +58,28 @@ async fn run(case: Case) -> Result<Outcome> {
         .await;
     running.stop().await;
     outcome
+}
+
+/// Those of the very version that is measured, from where cargo keeps its source.
+fn migrations() -> Result<String> {
+    let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+    let metadata = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version", "1", "--locked"])
+        .args(["--manifest-path", manifest])
+        .output()?;
+    let metadata: Value = serde_json::from_slice(&metadata.stdout)?;
+    let mut packages = metadata["packages"].as_array().into_iter().flatten();
+    let manifest = packages
+        .find(|package| package["name"] == "sqlxmq")
+        .and_then(|package| package["manifest_path"].as_str())
+        .context("sqlxmq is not among cargo's packages")?;
+    let folder = Path::new(manifest).with_file_name("migrations");
+    let files = fs::read_dir(folder)?.map(|file| Ok(file?.path()));
+    let mut files = files.collect::<Result<Vec<PathBuf>>>()?;
+    files.retain(|file| file.to_string_lossy().ends_with(".up.sql"));
+    files.sort();
+    let texts = files.iter().map(|file| Ok(fs::read_to_string(file)?));
+    Ok(texts.collect::<Result<Vec<String>>>()?.join("\n"))
 }
 
 async fn store(pool: &sqlx_08::PgPool, case: &Case) -> Result<()> {

@@ -28,7 +28,7 @@ pub(super) type Answered = (Work, Option<Decision>);
 
 /// Nobody has taken anything from the queue for this long: all are held up by handlers that do not
 /// give their thread back.
-pub(super) const HELD_UP: Duration = Duration::from_millis(2);
+const HELD_UP: Duration = Duration::from_millis(2);
 
 /// So many invocations in a row, then somebody else gets the thread.
 const IN_A_ROW: u32 = 32;
