@@ -24,9 +24,10 @@ impl Terminal {
     pub(crate) fn start(url: &str, arguments: &str) -> Self {
         let program = command(url);
         let program = program.as_std().get_program().to_str().unwrap();
-        // What the terminal is like afterwards is asked in it.
+        // What the terminal is like afterwards is asked in it. Ctrl-C reaches the shell too, which
+        // would now and then end with the program; a trap is not inherited by the program.
         let line = format!(
-            "stty rows {ROWS} cols {COLUMNS}; {program} {arguments}; code=$?; stty -a; echo ended with $code"
+            "trap : INT; stty rows {ROWS} cols {COLUMNS}; {program} {arguments}; code=$?; stty -a; echo ended with $code"
         );
         let mut child = tokio::process::Command::new("script")
             .args(["-qefc", &line, "/dev/null"])
