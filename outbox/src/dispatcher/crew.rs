@@ -1,5 +1,5 @@
-//! The tasks that run invocations. Each takes one after the other from a queue; one that has to
-//! wait in its handler is replaced, so that nothing waits behind it.
+//! The tasks that run invocations. Each takes one turn of a lane after the other from a queue; one
+//! that has to wait in its handler is replaced, so that nothing waits behind it.
 //!
 //! A task per invocation would cost more than most handlers do.
 
@@ -21,14 +21,28 @@ use tokio::{
 };
 
 use super::{permit::Permit, transactional::AttemptOf};
-use crate::{Database, Decision, FailedBecause, Panicked, lane::Work, outbox::Inner, store::Fence};
+use crate::{
+    Database, Decision, FailedBecause, Panicked,
+    lane::{Turn, Work},
+    outbox::Inner,
+    store::Fence,
+};
 
-/// What came of an invocation: none if it was not begun.
-pub(super) type Answered = (Work, Option<Decision>);
+/// What came of an invocation.
+pub(super) struct Answered {
+    pub(super) work: Work,
+    /// [`Terms::number`].
+    pub(super) number: u64,
+    /// None if it was not begun.
+    pub(super) decision: Option<Decision>,
+}
 
 /// Nobody has taken anything from the queue for this long: all are held up by handlers that do not
 /// give their thread back.
 const HELD_UP: Duration = Duration::from_millis(2);
+
+/// No turn goes on for longer than this: others wait for its place.
+const A_TURN: Duration = Duration::from_millis(1);
 
 /// So many invocations in a row, then somebody else gets the thread.
 const IN_A_ROW: u32 = 32;
@@ -36,6 +50,8 @@ const IN_A_ROW: u32 = 32;
 /// What work was started under.
 #[derive(Debug)]
 pub(super) struct Terms {
+    /// Of each start another one.
+    pub(super) number: u64,
     pub(super) fence: Arc<Fence>,
     pub(super) permit: Permit,
 }
@@ -58,7 +74,7 @@ struct Shared<Db: Database> {
 /// Written by the dispatcher's loop and by members.
 #[derive(Default)]
 struct State {
-    queue: VecDeque<(Work, Arc<Terms>)>,
+    queue: VecDeque<(Turn, Arc<Terms>)>,
     /// How many were taken from it.
     taken: u64,
     members: HashMap<u64, Member>,
@@ -91,17 +107,17 @@ impl<Db: Database> Crew<Db> {
     }
 
     /// These are to be run.
-    pub(super) fn start(&self, works: Vec<Work>, terms: &Arc<Terms>) {
+    pub(super) fn start(&self, turns: Vec<Turn>, terms: &Arc<Terms>) {
         let mut state = self.shared.state();
-        let works = works.into_iter().map(|work| (work, Arc::clone(terms)));
-        state.queue.extend(works);
+        let turns = turns.into_iter().map(|turn| (turn, Arc::clone(terms)));
+        state.queue.extend(turns);
         self.shared.man(&mut state);
     }
 
     /// Nothing of these partitions is begun any more, and what runs is stopped where it waits next.
     pub(super) fn stop(&self, of: impl Fn(u16) -> bool) {
         let mut state = self.shared.state();
-        state.queue.retain(|(work, _)| !of(work.part));
+        state.queue.retain(|(turn, _)| !of(turn.first.part));
         let stopped = state.members.extract_if(|_, member| of(member.part));
         let stopped: Vec<Member> = stopped.map(|(_, member)| member).collect();
         for member in stopped {
@@ -165,33 +181,60 @@ impl<Db: Database> Shared<Db> {
     /// Dropped where it waits in a handler, that invocation ends there.
     async fn serve(self: Arc<Self>, id: u64) {
         let (mut waited, mut in_a_row) = (false, 0);
-        while let Some((work, terms)) = self.next(id, waited) {
+        while let Some((Turn { first, then }, terms)) = self.next(id, waited) {
+            let begun = Instant::now();
+            let (mut next, mut then) = (Some(first), then.into_iter());
             waited = false;
-            let decision = {
-                let mut invocation = pin!(self.invoke(&work, &terms));
-                poll_fn(|context| {
-                    let polled = invocation.as_mut().poll(context);
-                    if polled.is_pending() && !waited {
-                        waited = true;
-                        self.waits(id);
-                    }
-                    polled
-                })
-                .await
-            };
-            // The loop has ended if nobody takes it; the record is delivered again.
-            let _ = self.finished.send((work, decision));
-            in_a_row += 1;
-            if in_a_row == IN_A_ROW {
-                in_a_row = 0;
-                // Nothing is held here.
-                yield_now().await;
+            while let Some(work) = next {
+                let decision = {
+                    let mut invocation = pin!(self.invoke(&work, &terms));
+                    poll_fn(|context| {
+                        let polled = invocation.as_mut().poll(context);
+                        if polled.is_pending() && !waited {
+                            waited = true;
+                            self.waits(id);
+                        }
+                        polled
+                    })
+                    .await
+                };
+                let is_done = decision.as_ref().is_some_and(Decision::is_completed);
+                self.answer(work, &terms, decision);
+                in_a_row += 1;
+                if in_a_row == IN_A_ROW {
+                    in_a_row = 0;
+                    // Stopped here, what is left of the turn was not begun.
+                    yield_now().await;
+                }
+                // Of one that is not done, the lane knows that nothing was begun behind it.
+                next = then.next().filter(|_| is_done);
+                let ends = |_: &mut Work| waited || begun.elapsed() > A_TURN || !self.goes_on(id);
+                if let Some(work) = next.take_if(ends) {
+                    self.answer(work, &terms, None);
+                }
             }
         }
     }
 
+    fn answer(&self, work: Work, terms: &Terms, decision: Option<Decision>) {
+        let number = terms.number;
+        // The loop has ended if nobody takes it; the record is delivered again.
+        let _ = self.finished.send(Answered {
+            work,
+            number,
+            decision,
+        });
+    }
+
+    /// Whether a member that has not waited may begin the next of its turn.
+    fn goes_on(&self, id: u64) -> bool {
+        let mut state = self.state();
+        state.taken += 1;
+        state.members.contains_key(&id)
+    }
+
     /// What a member is to run next. None: it is not needed any more, or was stopped.
-    fn next(&self, id: u64, waited: bool) -> Option<(Work, Arc<Terms>)> {
+    fn next(&self, id: u64, waited: bool) -> Option<(Turn, Arc<Terms>)> {
         let mut state = self.state();
         let state = &mut *state;
         let member = state.members.get_mut(&id)?;
@@ -202,7 +245,7 @@ impl<Db: Database> Shared<Db> {
         let needed = !waited || state.ready <= self.enough;
         match needed.then(|| state.queue.pop_front()).flatten() {
             Some(next) => {
-                member.part = next.0.part;
+                member.part = next.0.first.part;
                 state.taken += 1;
                 Some(next)
             }

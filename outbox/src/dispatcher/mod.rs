@@ -73,11 +73,16 @@ impl<Db: Database> Outbox<Db> {
             true => (connections / 2).clamp(1, PLACES),
             false => PLACES,
         };
-        self.engine_with(|entry| entry.concurrency().unwrap_or_else(|| places(entry)))
+        let places = |entry: &HandlerEntry| entry.concurrency().unwrap_or_else(|| places(entry));
+        self.engine_with(places, LONGEST_TURN)
     }
 
-    /// With that many places for invocations of each handler.
-    pub(crate) fn engine_with(&self, places: impl Fn(&HandlerEntry) -> u32) -> Engine {
+    /// With that many places for invocations of each handler, and turns of so many records.
+    pub(crate) fn engine_with(
+        &self,
+        places: impl Fn(&HandlerEntry) -> u32,
+        longest_turn: usize,
+    ) -> Engine {
         let inner = &self.inner;
         let handlers = inner
             .registry
@@ -91,6 +96,7 @@ impl<Db: Database> Outbox<Db> {
             });
         let settings = LaneSettings {
             ordered: inner.config.processing.stop_on_first_failure,
+            longest_turn,
             handlers: handlers.collect(),
         };
         let config = &inner.config;
@@ -124,6 +130,10 @@ impl Drop for Running {
 
 /// How many invocations of one handler run at once, unless it says otherwise.
 const PLACES: u32 = 256;
+
+/// How many records of a lane are handed out at once: enough that the way to the handler and back
+/// costs little beside them.
+const LONGEST_TURN: usize = 32;
 
 /// A running dispatcher; see [`Outbox::start`].
 ///

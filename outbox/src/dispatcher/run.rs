@@ -24,6 +24,7 @@ use super::{
     engine::Engine,
     prune::PRUNE_EVERY,
     read::{PATIENCE, Read, long_ago},
+    work::Started,
     write::{LINGER, Written},
 };
 use crate::{
@@ -54,7 +55,9 @@ pub(super) struct Run<Db: Database> {
     pub(super) writing: Option<JoinHandle<Written<Db>>>,
     /// Invocations that were started, with their partitions. An answer of one that is not here any
     /// more is ignored.
-    pub(super) running: HashMap<(i64, HandlerIx), u16>,
+    pub(super) running: HashMap<(i64, HandlerIx), Started>,
+    /// How often something was started.
+    pub(super) starts: u64,
     pub(super) crew: Crew<Db>,
     pub(super) answers: UnboundedReceiver<Answered>,
     /// When a batch was last written.
@@ -98,6 +101,7 @@ impl<Db: Database> Run<Db> {
             reading: None,
             writing: None,
             running: HashMap::new(),
+            starts: 0,
             crew: Crew::new(Arc::clone(inner), finished),
             answers,
             wrote_at: now,

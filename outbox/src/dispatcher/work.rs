@@ -1,6 +1,6 @@
 //! Invocations: started, and what they answered.
 
-use std::sync::Arc;
+use std::{collections::hash_map::Entry, sync::Arc};
 
 use tokio::time::Instant;
 
@@ -11,6 +11,15 @@ use super::{
 };
 use crate::{Database, Decision, lane::HandlerIx};
 
+/// Of an invocation that was started and has not been answered.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Started {
+    part: u16,
+    /// The [`Terms::number`] it was started under. An answer of another one is from before its
+    /// partition was lost, and came back.
+    number: u64,
+}
+
 impl<Db: Database> Run<Db> {
     /// Starts what the lanes say, unless another process may own it by now.
     pub(super) fn start_work(&mut self, now: Instant) {
@@ -18,11 +27,14 @@ impl<Db: Database> Run<Db> {
         if !trusted || !self.engine.leases.are_valid(now) {
             return;
         }
-        let works = self.engine.lanes.take_work();
-        if works.is_empty() {
+        let turns = self.engine.lanes.take_turns();
+        if turns.is_empty() {
             return;
         }
+        self.starts += 1;
+        let number = self.starts;
         let terms = Arc::new(Terms {
+            number,
             fence: self.engine.leases.fence(),
             permit: Permit {
                 until: self.engine.leases.valid_until(),
@@ -30,22 +42,29 @@ impl<Db: Database> Run<Db> {
                 confirmed: self.confirmed,
             },
         });
-        let started = works
-            .iter()
-            .map(|work| ((work.record.id, work.handler), work.part));
+        let started = turns.iter().map(|turn| {
+            let (first, part) = (&turn.first, turn.first.part);
+            ((first.record.id, first.handler), Started { part, number })
+        });
         self.running.extend(started);
-        self.crew.start(works, &terms);
+        self.crew.start(turns, &terms);
     }
 
     pub(super) fn handlers_finished(&mut self, answers: &mut Vec<Answered>) {
-        for (work, decision) in answers.drain(..) {
-            if self
-                .running
-                .remove(&(work.record.id, work.handler))
-                .is_none()
-            {
+        for Answered {
+            work,
+            number,
+            decision,
+        } in answers.drain(..)
+        {
+            let Entry::Occupied(started) = self.running.entry((work.record.id, work.handler))
+            else {
+                continue;
+            };
+            if started.get().number != number {
                 continue;
             }
+            let started = started.remove();
             let Some(decision) = decision else {
                 self.engine.lanes.not_begun(work);
                 continue;
@@ -61,14 +80,16 @@ impl<Db: Database> Run<Db> {
                     "a record failed for good; it stays until it is replayed or discarded"
                 );
             }
-            self.engine.lanes.finished(&work, decision);
+            if let Some(next) = self.engine.lanes.finished(&work, decision) {
+                self.running.insert((next, work.handler), started);
+            }
         }
     }
 
     /// Stops invocations. Those whose answer is under way are stopped too: it will be ignored.
     pub(super) fn stop_running(&mut self, of: impl Fn(u16) -> bool) -> Vec<HandlerIx> {
         self.crew.stop(&of);
-        let stopped = self.running.extract_if(|_, part| of(*part));
+        let stopped = self.running.extract_if(|_, started| of(started.part));
         stopped.map(|((_, handler), _)| handler).collect()
     }
 }

@@ -31,8 +31,9 @@ impl Lanes {
             });
             for lane in &mut key.lanes {
                 lane.queued_for_place = false;
-                let rows = lane.queue.drain(..).filter(|item| item.stored);
-                let rows = rows.map(|item| (item.record.id, lane.handler));
+                let handler = lane.handler;
+                let rows = lane.take_waiting().filter(|item| item.stored);
+                let rows = rows.map(|item| (item.record.id, handler));
                 let before = self.unwritten.deliveries.len();
                 self.unwritten.deliveries.extend(rows);
                 if self.unwritten.deliveries.len() > before {
@@ -109,10 +110,13 @@ impl Lanes {
 }
 
 impl Key {
-    /// Records that run in a lane.
+    /// Records that run in a lane, or may any moment.
     fn running(&self) -> impl Iterator<Item = i64> {
-        let running = self.lanes.iter().filter_map(|lane| lane.running);
-        running.map(|running| running.record_id)
+        let turns = self
+            .lanes
+            .iter()
+            .map(|lane| lane.queue.iter().take(lane.turn));
+        turns.flatten().map(|item| item.record.id)
     }
 
     /// Whether a hot record has handlers that have finished, or run, beside others that have not.

@@ -1,6 +1,6 @@
 //! What a handler decided becomes what is to be written, and the lane goes on.
 
-use super::{HandlerIx, Item, Lanes, Running, Stand, Work, waiting};
+use super::{HandlerIx, Item, Lanes, Stand, Work, waiting};
 use crate::{
     Completion, Decision, HandlerError,
     failure::Failure,
@@ -8,18 +8,24 @@ use crate::{
 };
 
 impl Lanes {
-    /// An invocation ended.
-    pub(crate) fn finished(&mut self, work: &Work, decision: Decision) {
-        self.leave_place(work.handler);
+    /// An invocation ended. If its lane's turn goes on: the record that runs now.
+    pub(crate) fn finished(&mut self, work: &Work, decision: Decision) -> Option<i64> {
+        let handler = work.handler;
         if work.alone {
             self.write(work, true, decision);
-            self.unwritten
-                .deliveries
-                .push((work.record.id, work.handler));
-        } else if self.finished_in_lane(work, decision).is_some() {
-            self.advance(&work.record.key, work.handler);
+            self.unwritten.deliveries.push((work.record.id, handler));
+        } else {
+            self.finished_in_lane(work, decision);
+            let key = self.keys.get_mut(&*work.record.key);
+            let lane = key.and_then(|key| key.lane(handler));
+            if let Some(running) = lane.and_then(|lane| lane.running()) {
+                return Some(running.record.id);
+            }
         }
-        self.fill_places(work.handler);
+        self.leave_place(handler);
+        self.turn_ended(work.part, &work.record.key, handler);
+        self.fill_places(handler);
+        None
     }
 
     /// `None` if the lane is not in memory: its partition was lost.
@@ -27,11 +33,19 @@ impl Lanes {
         let id = work.record.id;
         let key = self.keys.get_mut(&*work.record.key)?;
         let lane = key.lane(work.handler)?;
-        let Running { record_id, stored } = lane.running?;
-        if record_id != id {
+        if lane.running()?.record.id != id {
             return None;
         }
-        lane.running = None;
+        let Item { stored, .. } = lane.queue.pop_front()?;
+        lane.turn -= 1;
+        if !decision.is_completed() {
+            // Nothing behind it was begun.
+            lane.turn = 0;
+        } else if lane.turn == 0
+            && let Some(places) = self.handlers.get_mut(usize::from(work.handler))
+        {
+            places.turn = (places.turn * 2).min(self.settings.longest_turn);
+        }
 
         let fell_back = matches!(decision, Decision::Completed(Completion::FellBack { .. }));
         if !stored && !fell_back && matches!(decision, Decision::Completed(_)) {
@@ -148,13 +162,13 @@ impl Lanes {
             return;
         };
         // One that runs (its handler was just paused) is first; when it ends the rest is read.
-        lane.stand = match lane.running {
-            Some(_) => Stand::Behind,
-            None => Stand::Blocked,
+        lane.stand = match lane.turn {
+            1.. => Stand::Behind,
+            0 => Stand::Blocked,
         };
         lane.settling += 1;
         lane.lingers = true;
-        let queue = lane.queue.drain(..);
+        let queue = lane.take_waiting();
         let left = queue.map(|Item { record, .. }| (record.id, handler));
         self.unwritten.deliveries.extend(left);
         self.unwritten.lanes.push((key.into(), handler));

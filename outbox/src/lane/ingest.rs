@@ -113,7 +113,7 @@ impl Lanes {
             read: true,
         };
         if lane.stand == Stand::Blocked {
-            lane.queue.push_front(item);
+            lane.queue.insert(lane.turn, item);
             // What was parked by us may not be in `followed` yet.
             lane.stand = match due.followed || known {
                 true => Stand::Behind,

@@ -2,6 +2,7 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
+use super::{Turn, Work};
 use crate::{Attempt, Record};
 
 /// A handler by its place in the registry.
@@ -33,20 +34,16 @@ pub(super) struct Item {
     pub(super) read: bool,
 }
 
-/// The record that runs. Its [`Item`] is with the handler.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Running {
-    pub(super) record_id: i64,
-    pub(super) stored: bool,
-}
-
 /// Lives in memory while something of it does. What it forgets then, the database knows.
 #[derive(Debug)]
 pub(super) struct Lane {
     pub(super) handler: HandlerIx,
     pub(super) stand: Stand,
+    /// Oldest first; what runs is in here until it has ended.
     pub(super) queue: VecDeque<Item>,
-    pub(super) running: Option<Running>,
+    /// How many of the queue, from its front, make up the lane's turn: the first one runs, and
+    /// each of the others once the one before it is done. The others may as well not be begun.
+    pub(super) turn: usize,
     /// In its handler's queue for a free place.
     pub(super) queued_for_place: bool,
     /// Changes of this lane that are not yet written.
@@ -62,11 +59,38 @@ impl Lane {
             handler,
             stand,
             queue: VecDeque::new(),
-            running: None,
+            turn: 0,
             queued_for_place: false,
             settling: 0,
             lingers: stand != Stand::Open,
         }
+    }
+
+    /// Begins a turn of at most so many.
+    pub(super) fn take_turn(&mut self, part: u16, most: usize) -> Option<Turn> {
+        let handler = self.handler;
+        let mut works = self.queue.iter().take(most.max(1)).map(|item| Work {
+            record: Arc::clone(&item.record),
+            part,
+            handler,
+            attempt: item.attempt,
+            read: item.read,
+            alone: false,
+        });
+        let first = works.next()?;
+        let then: Vec<Work> = works.collect();
+        self.turn = 1 + then.len();
+        Some(Turn { first, then })
+    }
+
+    /// The record that runs.
+    pub(super) fn running(&self) -> Option<&Item> {
+        self.queue.front().filter(|_| self.turn > 0)
+    }
+
+    /// Those that are not in its turn leave the queue.
+    pub(super) fn take_waiting(&mut self) -> impl Iterator<Item = Item> {
+        self.queue.drain(self.turn..)
     }
 
     /// Says that a record was parked behind this lane.
@@ -83,7 +107,6 @@ impl Lane {
     /// Nothing of it is in memory that the database does not know.
     pub(super) fn is_idle(&self) -> bool {
         self.queue.is_empty()
-            && self.running.is_none()
             && self.settling == 0
             && matches!(self.stand, Stand::Open | Stand::Blocked)
     }

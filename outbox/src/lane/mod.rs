@@ -27,7 +27,7 @@ use std::{
 
 pub(crate) use ingest::Route;
 pub(crate) use lane::HandlerIx;
-use lane::{Item, Lane, Running, Stand};
+use lane::{Item, Lane, Stand};
 
 use crate::{
     Attempt, Record,
@@ -39,6 +39,8 @@ use crate::{
 pub(crate) struct LaneSettings {
     /// `stop-on-first-failure`.
     pub(crate) ordered: bool,
+    /// How many records of a lane may be handed out at once.
+    pub(crate) longest_turn: usize,
     pub(crate) handlers: Vec<HandlerSettings>,
 }
 
@@ -65,6 +67,14 @@ pub(crate) struct Work {
     pub(crate) read: bool,
     /// Outside of its lane: retried while later records of the lane went on.
     pub(crate) alone: bool,
+}
+
+/// What a lane does with the place it has got: the first, then each of the others if the one
+/// before [is done](Decision::is_completed) and whoever runs them likes to go on.
+#[derive(Debug, Clone)]
+pub(crate) struct Turn {
+    pub(crate) first: Work,
+    pub(crate) then: Vec<Work>,
 }
 
 /// What is to be written, and what may be forgotten once it is.
@@ -96,7 +106,7 @@ pub(crate) struct Lanes {
     /// what was read after.
     era: u32,
     unwritten: Unwritten,
-    start: Vec<Work>,
+    start: Vec<Turn>,
     checks: Vec<LaneName>,
     /// Partitions that are to be handed over: nothing is started in them.
     closed: BTreeSet<u16>,
@@ -134,6 +144,9 @@ struct Hot {
 #[derive(Debug, Default)]
 struct Places {
     taken: u32,
+    /// How many records a lane gets for its place. Grows with each turn that was worked off, and
+    /// is one again after a turn that was not: its handler has to wait for something.
+    turn: usize,
     /// Keys of lanes that could run if there were a place.
     waiting: VecDeque<Box<str>>,
     /// Deliveries outside of lanes, for the same.
@@ -146,7 +159,10 @@ struct Places {
 
 impl Lanes {
     pub(crate) fn new(settings: LaneSettings) -> Self {
-        let handlers = settings.handlers.iter().map(|_| Places::default());
+        let handlers = settings.handlers.iter().map(|_| Places {
+            turn: 1,
+            ..Places::default()
+        });
         Self {
             handlers: handlers.collect(),
             settings,
@@ -188,7 +204,7 @@ impl Lanes {
     }
 
     /// Invocations to start now.
-    pub(crate) fn take_work(&mut self) -> Vec<Work> {
+    pub(crate) fn take_turns(&mut self) -> Vec<Turn> {
         mem::take(&mut self.start)
     }
 
@@ -323,9 +339,6 @@ impl Key {
         for lane in &mut self.lanes {
             lane.lingers = true;
             lane.queue.iter_mut().for_each(|item| item.stored = true);
-            if let Some(running) = &mut lane.running {
-                running.stored = true;
-            }
         }
     }
 }

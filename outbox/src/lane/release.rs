@@ -2,7 +2,7 @@
 
 use std::mem;
 
-use super::{HandlerIx, Item, Lane, Lanes, Running, Stand, Unwritten, Work};
+use super::{HandlerIx, Lane, Lanes, Stand, Turn, Unwritten, Work};
 use crate::store::LaneName;
 
 /// How much of a long queue stays in memory when there is no room: as much as is read of a parked
@@ -19,7 +19,7 @@ impl Lanes {
         let Some(lane) = entry.lane(handler) else {
             return;
         };
-        if lane.running.is_some() || lane.queued_for_place {
+        if lane.turn > 0 || lane.queued_for_place {
             return;
         }
         let Some(settings) = self.settings.handlers.get(usize::from(handler)) else {
@@ -32,27 +32,19 @@ impl Lanes {
             // Before it is drained all of it is forgotten.
             return;
         }
-        if let Some(item) = lane.queue.front() {
+        if !lane.queue.is_empty() {
             if places.taken >= settings.places {
                 lane.queued_for_place = true;
                 places.waiting.push_back(key.into());
                 return;
             }
+            // Each record of one that has transactions waits for its own.
+            let most = match settings.transactional {
+                true => 1,
+                false => places.turn,
+            };
             places.taken += 1;
-            lane.running = Some(Running {
-                record_id: item.record.id,
-                stored: item.stored,
-            });
-            if let Some(item) = lane.queue.pop_front() {
-                self.start.push(Work {
-                    record: item.record,
-                    part,
-                    handler,
-                    attempt: item.attempt,
-                    read: item.read,
-                    alone: false,
-                });
-            }
+            self.start.extend(lane.take_turn(part, most));
             return;
         }
         if lane.stand == Stand::Behind && lane.settling == 0 {
@@ -104,7 +96,8 @@ impl Lanes {
         let all = self.settings.handlers.get(handler);
         if all.is_some_and(|settings| places.taken < settings.places) {
             places.taken += 1;
-            self.start.push(work);
+            let then = Vec::new();
+            self.start.push(Turn { first: work, then });
         } else {
             places.alone.push_back(work);
         }
@@ -126,25 +119,31 @@ impl Lanes {
                 self.start_alone(work);
             }
         } else if let Some(lane) = self.keys.get_mut(&*key).and_then(|key| key.lane(handler))
-            && let Some(running) = lane.running
-            && running.record_id == work.record.id
+            && let Some(running) = lane.running()
+            && running.record.id == work.record.id
         {
-            lane.running = None;
-            lane.queue.push_front(Item {
-                record: work.record,
-                attempt: work.attempt,
-                stored: running.stored,
-                read: work.read,
-            });
-            if closed {
-                self.close(&[work.part]);
-            } else if paused {
-                self.block(&key, handler);
-            } else {
-                self.advance(&key, handler);
+            lane.turn = 0;
+            if let Some(places) = self.handlers.get_mut(usize::from(handler)) {
+                places.turn = 1;
             }
+            self.turn_ended(work.part, &key, handler);
         }
         self.fill_places(handler);
+    }
+
+    /// What was in its turn and was not begun, waits again: where the partition was closed or the
+    /// handler paused meanwhile, like all that waited then.
+    pub(super) fn turn_ended(&mut self, part: u16, key: &str, handler: HandlerIx) {
+        let lane = self.keys.get_mut(key).and_then(|key| key.lane(handler));
+        let waits = lane.is_some_and(|lane| !lane.queue.is_empty());
+        let places = self.handlers.get(usize::from(handler));
+        if waits && self.closed.contains(&part) {
+            self.close(&[part]);
+        } else if waits && places.is_some_and(|places| places.paused) {
+            self.block(key, handler);
+        } else {
+            self.advance(key, handler);
+        }
     }
 
     pub(super) fn leave_place(&mut self, handler: HandlerIx) {
@@ -257,9 +256,9 @@ impl Lanes {
             places.alone.retain(|work| !is_lost(&work.part));
         }
         // What was not started yet had its place all the same.
-        let lost = self.start.extract_if(.., |work| is_lost(&work.part));
+        let lost = self.start.extract_if(.., |turn| is_lost(&turn.first.part));
         let mut stopped = stopped.to_vec();
-        stopped.extend(lost.map(|work| work.handler));
+        stopped.extend(lost.map(|turn| turn.first.handler));
         stopped
             .iter()
             .for_each(|handler| self.leave_place(*handler));
@@ -307,7 +306,8 @@ impl Lanes {
     /// memory: lanes that have a place can hold all the room too, with one key. They go on, and
     /// read what was parked when they get there. Whether there were any.
     fn shorten(&mut self, records: usize) -> bool {
-        let long = |lane: &Lane| lane.queue.len().saturating_sub(KEPT_IN_QUEUE);
+        let kept = |lane: &Lane| lane.turn.max(KEPT_IN_QUEUE);
+        let long = |lane: &Lane| lane.queue.len().saturating_sub(kept(lane));
         let keys = self.keys.iter();
         let lanes = keys.flat_map(|(key, of)| of.lanes.iter().map(move |lane| (key, lane)));
         let mut ends: Vec<(usize, Box<str>, HandlerIx)> = lanes
@@ -328,7 +328,7 @@ impl Lanes {
             let Some(lane) = entry.lane(*handler) else {
                 continue;
             };
-            let parked = lane.queue.drain(KEPT_IN_QUEUE..);
+            let parked = lane.queue.drain(kept(lane)..);
             let parked = parked.map(|item| (item.record.id, *handler));
             self.unwritten.deliveries.extend(parked);
             lane.parked();
@@ -373,7 +373,7 @@ impl Lanes {
         let mut aside = Vec::new();
         for (name, key) in &mut self.keys {
             if let Some(lane) = key.lane(handler)
-                && !lane.queue.is_empty()
+                && lane.queue.len() > lane.turn
             {
                 lane.queued_for_place = false;
                 aside.push(name.clone());

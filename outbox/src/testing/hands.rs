@@ -68,7 +68,7 @@ impl Hands {
 
     pub(super) async fn run(&mut self) -> Result<Run<'_>> {
         // One runs at a time, so places are no matter.
-        let mut engine = self.outbox.engine_with(|_| u32::MAX);
+        let mut engine = self.outbox.engine_with(|_| u32::MAX, 1);
         engine.leases.owner = OWNER;
         let claim = engine.claim(LEASE, BTreeSet::new());
         let claimed = self.fetcher.claim(&claim).await.map_err(database)?;
@@ -265,8 +265,9 @@ impl Run<'_> {
     }
 
     fn take_work(&mut self) {
-        let work = self.engine.lanes.take_work().into_iter();
+        let turns = self.engine.lanes.take_turns().into_iter();
+        let works = turns.map(|turn| turn.first);
         self.ready
-            .extend(work.map(|work| ((work.record.id, work.handler), work)));
+            .extend(works.map(|work| ((work.record.id, work.handler), work)));
     }
 }

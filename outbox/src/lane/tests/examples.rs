@@ -51,6 +51,7 @@ impl Bench {
             ordered,
             transactional: false,
             most: 8,
+            longest_turn: 1,
         };
         let (lanes, running) = (Lanes::new(setup.settings()), Vec::new());
         Self { lanes, running }
@@ -71,7 +72,8 @@ impl Bench {
 
     /// What runs.
     fn runs(&mut self) -> Vec<(i64, HandlerIx)> {
-        self.running.extend(self.lanes.take_work());
+        let turns = self.lanes.take_turns().into_iter();
+        self.running.extend(turns.map(|turn| turn.first));
         let runs = self.running.iter();
         runs.map(|work| (work.record.id, work.handler)).collect()
     }

@@ -11,6 +11,7 @@ fn world(transactional: bool) -> World {
         ordered: true,
         transactional,
         most: 8,
+        longest_turn: 1,
     });
     read(&mut world);
     world
@@ -87,7 +88,7 @@ fn a_transaction_completes_its_record_before_the_row_of_it_is_written() {
     world.finish(0, End::Completed);
     world.take();
     let second = |work: &crate::lane::Work| work.record.id == 2;
-    let at = world.running.iter().position(|(work, _)| second(work));
+    let at = world.running.iter().position(|(work, ..)| second(work));
     world.finish(at.unwrap(), End::Completed);
     assert!(finish(&mut world));
 }

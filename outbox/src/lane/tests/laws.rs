@@ -72,10 +72,8 @@ impl Laws {
         db: &Db,
         work: &Work,
         mut running: impl Iterator<Item = &'a Work>,
-        paused: bool,
     ) {
         let (id, handler) = (work.record.id, HANDLERS[usize::from(work.handler)]);
-        assert!(!paused, "{id} starts although {handler} is paused");
         let beside = running.find(|other| {
             other.handler == work.handler
                 && (other.record.id == id

@@ -36,6 +36,7 @@ struct Setup {
     transactional: bool,
     /// How many records may be in memory.
     most: usize,
+    longest_turn: usize,
 }
 
 impl Setup {
@@ -48,6 +49,7 @@ impl Setup {
         };
         LaneSettings {
             ordered: self.ordered,
+            longest_turn: self.longest_turn,
             handlers: (0..3).map(handler).collect(),
         }
     }

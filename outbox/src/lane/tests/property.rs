@@ -58,11 +58,12 @@ impl fmt::Debug for Steps {
 
 fn setups() -> impl Strategy<Value = Setup> {
     let most = prop_oneof![Just(8), Just(16), Just(64)];
-    let setup = (any::<bool>(), any::<bool>(), most);
-    setup.prop_map(|(ordered, transactional, most)| Setup {
+    let setup = (any::<bool>(), any::<bool>(), most, 1usize..5);
+    setup.prop_map(|(ordered, transactional, most, longest_turn)| Setup {
         ordered,
         transactional,
         most,
+        longest_turn,
     })
 }
 

@@ -11,7 +11,7 @@ use crate::{
     Attempt, Completion, Decision, FailedBecause, HandlerError,
     dispatcher::engine::Engine,
     fetch::Late,
-    lane::{HandlerIx, Unwritten, Work, completed_row},
+    lane::{HandlerIx, Turn, Unwritten, Work, completed_row},
     store::Fence,
 };
 
@@ -22,8 +22,8 @@ pub(super) struct World {
     pub(super) late: Late,
     pub(super) fetch: Option<Fetch>,
     batch: Option<Taken>,
-    /// What runs, each with the fence that it was started with.
-    pub(super) running: Vec<(Work, Arc<Fence>)>,
+    /// What runs, each with what may follow in its turn and the fence that it was started with.
+    pub(super) running: Vec<(Work, Vec<Work>, Arc<Fence>)>,
     /// The loop has been told to read everything again.
     pub(super) sweep: bool,
     pub(super) paused: Vec<String>,
@@ -117,7 +117,7 @@ impl World {
         let changes = self.engine.claimed(&leases, Instant::now());
         let lost = |part: u16| changes.lost.contains(&part);
         let mut stopped: Vec<HandlerIx> = Vec::new();
-        self.running.retain(|(work, _)| {
+        self.running.retain(|(work, ..)| {
             if lost(work.part) {
                 stopped.push(work.handler);
             }
@@ -172,19 +172,24 @@ impl World {
         if self.expired {
             return;
         }
-        for work in self.engine.lanes.take_work() {
-            let running = self.running.iter().map(|(work, _)| work);
-            let paused = self.paused.iter().any(|id| id == name(work.handler));
-            self.laws.started(&self.db, &work, running, paused);
-            self.running.push((work, self.engine.leases.fence()));
+        for Turn { first, then } in self.engine.lanes.take_turns() {
+            let paused = self.paused.iter().any(|id| id == name(first.handler));
+            assert!(!paused, "{first:?} starts although its handler is paused");
+            self.start(first, then, self.engine.leases.fence());
         }
+    }
+
+    fn start(&mut self, work: Work, then: Vec<Work>, fence: Arc<Fence>) {
+        let running = self.running.iter().map(|(work, ..)| work);
+        self.laws.started(&self.db, &work, running);
+        self.running.push((work, then, fence));
     }
 
     pub(super) fn finish(&mut self, at: usize, end: End) {
         if self.running.is_empty() {
             return;
         }
-        let (work, fence) = self.running.remove(at % self.running.len());
+        let (work, mut then, fence) = self.running.remove(at % self.running.len());
         let transactional = self.engine.lanes.is_transactional(work.handler);
         let mut kept = true;
         if transactional && matches!(end, End::Completed) {
@@ -194,7 +199,19 @@ impl World {
             self.laws.transaction(&work, kept, ours);
         }
         self.laws.ended(&work, end, kept);
-        self.engine.lanes.finished(&work, decision(&work, end));
+        let next = self.engine.lanes.finished(&work, decision(&work, end));
+        if !matches!(end, End::Completed) || then.is_empty() {
+            assert_eq!(next, None, "nothing follows in the turn of {work:?}");
+            return;
+        }
+        let work = then.remove(0);
+        assert_eq!(next, Some(work.record.id), "{work:?} is next in its turn");
+        if self.expired {
+            self.engine.lanes.not_begun(work);
+        } else {
+            // A handler that was paused meanwhile finishes its turn, or gives it back.
+            self.start(work, then, fence);
+        }
     }
 
     /// The process hesitated, and then it was too late to be sure.
@@ -202,7 +219,7 @@ impl World {
         if self.running.is_empty() {
             return;
         }
-        let (work, _) = self.running.remove(at % self.running.len());
+        let (work, ..) = self.running.remove(at % self.running.len());
         self.laws.not_begun(&work);
         self.engine.lanes.not_begun(work);
     }

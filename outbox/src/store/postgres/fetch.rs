@@ -34,15 +34,17 @@ impl FetchSql for Postgres {
         limit: i64,
     ) -> Result<Vec<Fetched>, sqlx::Error> {
         let record = names.table("record", '"');
-        // Lateral: one short walk of the index per partition. The
-        // known ones are hashed once for all of them.
+        // Lateral: one short walk of the index per partition. Compared and ordered by both columns,
+        // since only that index has them: where most records are of a few partitions, the planner
+        // would rather walk the primary key, through all of them, for each partition that is
+        // empty. The known ones are hashed once for all.
         let sql = trusted(format!(
             "select r.* from unnest($1::smallint[], $2::bigint[]) as p (part, after)
 cross join lateral (
     select {RECORD} from {record} r
-    where r.part = p.part and r.status = 'pending' and r.id > p.after
+    where (r.part, r.id) > (p.part, p.after) and r.part <= p.part and r.status = 'pending'
         and r.id not in (select unnest($3::bigint[]))
-    order by r.id limit $4
+    order by r.part, r.id limit $4
 ) r limit $5"
         ));
         let parts: Vec<i16> = pages.iter().map(|page| page.part.cast_signed()).collect();
@@ -204,15 +206,14 @@ where exists (select 1 from {delivery} d where d.blocking and d.part = p.part)"
         per_lane: i64,
     ) -> Result<Vec<FetchedDelivery>, sqlx::Error> {
         let (record, delivery) = (names.table("record", '"'), names.table("delivery", '"'));
+        let of_lane = lane_in_order("d", "l");
         // One more than asked for tells whether the last one is followed.
         let sql = trusted(format!(
             "select {RECORD}, {DELIVERY}, d.followed
 from unnest($1::smallint[], $2::text[], $3::text[]) with ordinality as l (part, key, handler, place)
 cross join lateral (
     select d.*, lead(d.id) over (order by d.id) is not null as followed from (
-        select * from {delivery} d
-        where d.blocking and d.part = l.part and d.key = l.key and d.handler = l.handler
-        order by d.id limit $4 + 1
+        select * from {delivery} d where {of_lane} limit $4 + 1
     ) d order by d.id limit $4
 ) d
 join {record} r on r.id = d.record_id
@@ -237,12 +238,11 @@ order by l.place, d.id"
         limit: i64,
     ) -> Result<Vec<LaneName>, sqlx::Error> {
         let delivery = names.table("delivery", '"');
+        let of_lane = lane_in_order("e", "d");
         let sql = trusted(format!(
             "select d.part, d.key, d.handler from {delivery} d
 where d.status = 'waiting' and d.blocking and d.part = any($1) and d.handler = any($2) and d.id = (
-    select e.id from {delivery} e
-    where e.blocking and e.part = d.part and e.key = d.key and e.handler = d.handler
-    order by e.id limit 1
+    select e.id from {delivery} e where {of_lane} limit 1
 )
 order by d.id limit $3"
         ));
@@ -379,4 +379,15 @@ impl<'r> Decode<'r, Postgres> for Moment {
             Timestamp::from_microsecond(since_1970).unwrap_or(Timestamp::MAX),
         ))
     }
+}
+
+/// The condition and the order of what is in the lane of another row. Compared and ordered by all
+/// columns of the index of lanes: by its id alone, the planner would rather look for the first of
+/// a lane along the primary key, through all of the longest lane.
+pub(super) fn lane_in_order(of: &str, other: &str) -> String {
+    let lane = |of: &str| format!("({of}.part, {of}.key, {of}.handler)");
+    let (lane, other) = (lane(of), lane(other));
+    format!(
+        "{of}.blocking and {lane} >= {other} and {lane} <= {other} order by {of}.part, {of}.key, {of}.handler, {of}.id"
+    )
 }

@@ -2,6 +2,8 @@
 
 use sqlx::{PgConnection, Postgres};
 
+use super::fetch::lane_in_order;
+
 use crate::{
     operations::{DeliveryStatus, RecordStatus},
     store::{Names, OperateSql, Prunable, trusted},
@@ -112,14 +114,12 @@ where r.id = any($1) and r.status = 'split' and not exists (
         names: &Names,
         ids: &[i64],
     ) -> Result<(), sqlx::Error> {
-        let delivery = names.table("delivery", '"');
+        let (delivery, of_lane) = (names.table("delivery", '"'), lane_in_order("e", "d"));
         let sql = format!(
             "update {delivery} set status = 'scheduled', due_at = clock_timestamp()
 where status = 'waiting' and blocking and id = any(array(
     select (
-        select e.id from {delivery} e
-        where e.blocking and e.part = d.part and e.key = d.key and e.handler = d.handler
-        order by e.id limit 1
+        select e.id from {delivery} e where {of_lane} limit 1
     ) from {delivery} d where d.id = any($1)
 ))"
         );

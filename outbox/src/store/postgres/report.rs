@@ -173,7 +173,8 @@ order by g.count desc, g.fingerprint, g.handler"
         let sql = trusted(format!(
             "with recursive p (part) as (select 0 union all select part + 1 from p where part + 1 < $1)
 select {age} from p cross join lateral (
-    select r.created_at from {record} r where r.part = p.part and r.status = 'pending' order by r.id limit 1
+    select r.created_at from {record} r
+    where r.status = 'pending' and r.part >= p.part and r.part <= p.part order by r.part, r.id limit 1
 ) oldest"
         ));
         sqlx::query_scalar(sql)
