@@ -26,6 +26,8 @@ pub(crate) struct Wake {
     records: AtomicBool,
     /// Partitions changed hands, or an instance has come or gone.
     leases: AtomicBool,
+    /// The dispatcher has to know whether its session is still alive.
+    confirm: Notify,
     /// The partitions of this process. Written by the dispatcher.
     owned: Mutex<HashSet<u16>>,
 }
@@ -81,6 +83,16 @@ impl Wake {
     pub(crate) fn own(&self, parts: impl IntoIterator<Item = u16>) {
         let mut owned = self.owned.lock().unwrap_or_else(PoisonError::into_inner);
         *owned = parts.into_iter().collect();
+    }
+
+    /// The dispatcher wants to start something, and is not sure of its session for much longer.
+    pub(crate) fn confirm(&self) {
+        self.confirm.notify_one();
+    }
+
+    /// Waits until it does. Dropping it loses nothing.
+    pub(crate) async fn confirmation_wanted(&self) {
+        self.confirm.notified().await;
     }
 
     fn call(&self, what: &AtomicBool) {

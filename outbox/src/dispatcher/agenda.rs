@@ -21,11 +21,22 @@ const DUE_AFTER: Duration = Duration::from_millis(100);
 
 const LONGEST_DUE_AGAIN: Duration = Duration::from_millis(800);
 
+/// Why all partitions are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Poll {
+    /// Something was published, or may have been.
+    Prompted,
+    /// It is time, and nothing says that there is anything.
+    Unprompted,
+}
+
 /// When what is to be done next. Written by the dispatcher's loop only.
 #[derive(Debug)]
 pub(super) struct Agenda {
     poll_interval: Duration,
     poll: Instant,
+    /// Whether something says that the next poll will find something.
+    prompted: bool,
     due: Instant,
     due_gap: Duration,
     late: Option<Instant>,
@@ -44,6 +55,7 @@ impl Agenda {
         Self {
             poll_interval,
             poll: now,
+            prompted: true,
             due: now,
             late: None,
             sweep: now,
@@ -74,12 +86,14 @@ impl Agenda {
     /// Everything is to be looked at now.
     pub(super) fn all(&mut self, now: Instant) {
         self.poll = now;
+        self.prompted = true;
         self.due = now;
     }
 
     /// Records were committed, and some of them may be due at a later time.
     pub(super) fn records(&mut self, now: Instant) {
         self.poll = now;
+        self.prompted = true;
         self.due_in(now, DUE_AFTER);
     }
 
@@ -113,8 +127,8 @@ impl Agenda {
         now >= self.not_before
     }
 
-    /// Whether all partitions are to be looked at; if so, when next.
-    pub(super) fn take_poll(&mut self, now: Instant) -> bool {
+    /// Whether all partitions are to be looked at, and why; if so, when next.
+    pub(super) fn take_poll(&mut self, now: Instant) -> Option<Poll> {
         let probed = match self.probe {
             Some((at, gap)) if now >= at => {
                 let gap = (gap * 2).min(LONGEST_PROBE);
@@ -132,7 +146,11 @@ impl Agenda {
         if polled {
             self.poll = now + self.poll_interval;
         }
-        probed || polled
+        let prompted = probed || polled && std::mem::take(&mut self.prompted);
+        match prompted {
+            true => Some(Poll::Prompted),
+            false => polled.then_some(Poll::Unprompted),
+        }
     }
 
     pub(super) fn take_due(&mut self, now: Instant) -> bool {
@@ -205,7 +223,7 @@ mod tests {
 
     fn idle(now: Instant) -> Agenda {
         let mut agenda = Agenda::new(Duration::from_secs(5), now);
-        assert!(agenda.take_sweep(now) && agenda.take_poll(now) && agenda.take_due(now));
+        assert!(agenda.take_sweep(now) && agenda.take_poll(now).is_some() && agenda.take_due(now));
         agenda
     }
 
@@ -214,7 +232,19 @@ mod tests {
         let now = Instant::now();
         let mut agenda = idle(now);
         assert_eq!(agenda.next(), now + Duration::from_secs(5));
-        assert!(!agenda.take_poll(now) && !agenda.take_due(now) && !agenda.take_late(now));
+        assert!(agenda.take_poll(now).is_none() && !agenda.take_due(now) && !agenda.take_late(now));
+        let then = now + Duration::from_secs(5);
+        assert_eq!(agenda.take_poll(then), Some(Poll::Unprompted));
+        agenda.records(then);
+        assert_eq!(agenda.take_poll(then), Some(Poll::Prompted));
+        agenda.published(then);
+        assert_eq!(agenda.take_poll(then + FIRST_PROBE), Some(Poll::Prompted));
+        let then = then + Duration::from_secs(20);
+        agenda.take_poll(then);
+        assert_eq!(
+            agenda.take_poll(then + Duration::from_secs(5)),
+            Some(Poll::Unprompted)
+        );
     }
 
     #[tokio::test(start_paused = true)]
@@ -226,7 +256,7 @@ mod tests {
         while agenda.next() < start + 4000 * MS {
             gaps.push((agenda.next() - now).as_millis());
             now = agenda.next();
-            assert!(agenda.take_poll(now));
+            assert!(agenda.take_poll(now).is_some());
         }
         assert_eq!(gaps[..10], [1, 2, 4, 8, 16, 32, 64, 128, 256, 500]);
         assert!(gaps[10..].iter().all(|gap| *gap == 500), "{gaps:?}");
@@ -254,11 +284,11 @@ mod tests {
         let now = Instant::now();
         let mut agenda = idle(now);
         agenda.published(now);
-        assert!(agenda.take_poll(now + MS) && !agenda.take_due(now + MS));
+        assert!(agenda.take_poll(now + MS).is_some() && !agenda.take_due(now + MS));
         agenda.scheduled(now + MS);
-        assert!(agenda.take_poll(now + 2 * MS) && agenda.take_due(now + 2 * MS));
+        assert!(agenda.take_poll(now + 2 * MS).is_some() && agenda.take_due(now + 2 * MS));
         // Not committed yet: once more.
-        assert!(agenda.take_poll(now + 4 * MS) && agenda.take_due(now + 4 * MS));
+        assert!(agenda.take_poll(now + 4 * MS).is_some() && agenda.take_due(now + 4 * MS));
     }
 
     #[tokio::test(start_paused = true)]

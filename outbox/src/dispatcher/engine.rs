@@ -39,6 +39,8 @@ pub(crate) struct Engine {
 pub(crate) struct Want {
     /// Look at all partitions again.
     pub(crate) poll: bool,
+    /// And nothing says that there is something.
+    pub(crate) unprompted: bool,
     pub(crate) due: bool,
     pub(crate) sweep: bool,
     /// Microseconds added to the database's clock.
@@ -216,6 +218,7 @@ impl Engine {
             sweep: want.sweep.then_some(runnable),
             thirst: runnable,
             thirsty: ids.collect(),
+            unprompted: want.unprompted && self.lanes.in_flight() == 0,
             pending,
             router: Arc::clone(&self.router),
         })

@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::{
+    agenda::Poll,
     engine::{News, Want},
     run::Run,
 };
@@ -38,8 +39,11 @@ pub(super) struct Asked {
 
 /// How long what could be read waits for room before something slow is put aside.
 pub(super) const PATIENCE: Duration = Duration::from_millis(250);
-/// How often to ask which handlers are paused, and to renew at the latest.
-const PAUSED_EVERY: Duration = Duration::from_secs(5);
+/// How often to ask which handlers are paused, if nothing says before that others are, and to
+/// renew at the latest.
+const PAUSED_EVERY: Duration = Duration::from_secs(10);
+/// Without a watcher nothing says so.
+const PAUSED_UNWATCHED: Duration = Duration::from_secs(5);
 /// What nobody owns is left to those who have too few for this long.
 const LEFT_FOR: Duration = Duration::from_millis(100);
 /// How often to look while it owns less than it should, or others do.
@@ -63,9 +67,11 @@ impl<Db: Database> Run<Db> {
             return;
         }
         self.make_room(now);
+        let (poll, late) = (self.agenda.take_poll(now), self.agenda.take_late(now));
         let want = Want {
             // Late ones may be anywhere.
-            poll: self.agenda.take_poll(now) | self.agenda.take_late(now),
+            poll: poll.is_some() || late,
+            unprompted: poll == Some(Poll::Unprompted) && !late,
             due: self.agenda.take_due(now),
             sweep: self.agenda.take_sweep(now),
             offset: self.outbox.inner.offset(),
@@ -77,6 +83,10 @@ impl<Db: Database> Run<Db> {
         let Some(round) = self.engine.round(want) else {
             return;
         };
+        if !want.unprompted {
+            // What it brings is to be started at once.
+            self.confirm(now);
+        }
         self.reading = self.fetcher.take().map(|mut fetcher| {
             tokio::spawn(async move {
                 let arrived = fetcher.fetch(&round).await;
@@ -193,7 +203,10 @@ impl<Db: Database> Run<Db> {
 
     pub(super) fn claim_at(&self) -> Instant {
         let mut at = self.engine.leases.renew_at();
-        at = at.min(self.paused_at + PAUSED_EVERY);
+        at = at.min(match self.session {
+            Some(_) => self.paused_at + PAUSED_EVERY,
+            None => self.paused_at + PAUSED_UNWATCHED,
+        });
         if let Some(expiry) = self.next_expiry {
             at = at.min(expiry);
         }
@@ -224,6 +237,13 @@ impl<Db: Database> Run<Db> {
         Asked {
             at: now,
             session: self.session().number(),
+        }
+    }
+
+    /// Asks for a sign of the session, if it is not sure for much longer.
+    pub(super) fn confirm(&self, now: Instant) {
+        if self.session().ends_soon(now) {
+            self.outbox.inner.wake.confirm();
         }
     }
 

@@ -23,6 +23,9 @@ pub(super) struct Started {
 impl<Db: Database> Run<Db> {
     /// Starts what the lanes say, unless another process may own it by now.
     pub(super) fn start_work(&mut self, now: Instant) {
+        if self.engine.lanes.has_turns() {
+            self.confirm(now);
+        }
         let trusted = self.session().is_trusted(self.confirmed, now);
         if !trusted || !self.engine.leases.are_valid(now) {
             return;

@@ -33,6 +33,8 @@ pub(crate) struct Round {
     /// Deliveries that are in memory: not to be read again.
     pub(crate) known_deliveries: HashSet<(i64, HandlerIx)>,
     pub(crate) pending: Option<Plan>,
+    /// Nothing says that there is something pending, and nothing is in memory.
+    pub(crate) unprompted: bool,
     /// Partitions in which something may block; each with the handlers of an event.
     pub(crate) may_block: HashSet<u16>,
     /// The highest id that was seen before.
@@ -109,16 +111,33 @@ impl<Db: Database> Fetcher<Db> {
         }
         if let Some(limit) = round.due {
             let limit = bound(limit);
-            let due =
-                Db::due_deliveries(connection, names, parts, handlers, *offset, limit).await?;
-            let new = round.unknown(&due);
-            if !new.is_empty() {
-                arrived.due_deliveries = Db::deliveries(connection, names, &new).await?;
+            let next = Db::next_due(connection, names, parts, handlers, *offset).await?;
+            arrived.next_due = next;
+            if next.is_some_and(|micros| micros <= 0) {
+                let due =
+                    Db::due_deliveries(connection, names, parts, handlers, *offset, limit).await?;
+                let new = round.unknown(&due);
+                if !new.is_empty() {
+                    arrived.due_deliveries = Db::deliveries(connection, names, &new).await?;
+                }
+                let due = Db::due_records(connection, names, parts, *offset, limit);
+                arrived.due_records = due.await?;
+                let next = Db::next_due(connection, names, parts, handlers, *offset);
+                arrived.next_due = next.await?;
             }
-            arrived.due_records = Db::due_records(connection, names, parts, *offset, limit).await?;
-            arrived.next_due = Db::next_due(connection, names, parts, handlers, *offset).await?;
         }
-        if let Some(plan) = &round.pending {
+        let is_quiet = round.unprompted && round.sweep.is_none() && !self.late.possible();
+        let quiet = match &round.pending {
+            // Where there is nothing, nobody need know who writes at this moment.
+            Some(plan) if is_quiet => {
+                let found = Db::pending(connection, names, &plan.pages, &[], 1, 1).await?;
+                found.is_empty()
+            }
+            _ => false,
+        };
+        if let Some(plan) = &round.pending
+            && !quiet
+        {
             // Asked before the records are read: whoever ends in between is seen by the reading.
             let writers = Db::writers(connection, names).await?;
             let now = Instant::now();

@@ -208,6 +208,10 @@ impl Lanes {
         mem::take(&mut self.start)
     }
 
+    pub(crate) fn has_turns(&self) -> bool {
+        !self.start.is_empty()
+    }
+
     /// What is to be written now. Goes back to [`written`](Self::written) when it is.
     pub(crate) fn take_unwritten(&mut self) -> Option<Unwritten> {
         self.has_unwritten().then(|| Unwritten {

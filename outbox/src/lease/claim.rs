@@ -108,7 +108,7 @@ impl Claim {
             next_expiry: plan
                 .next_expiry
                 .map(|left| Duration::from_micros(left.unsigned_abs()) + AFTER_EXPIRY),
-            paused: Db::paused(connection, names).await?,
+            paused: survey.paused,
         })
     }
 

@@ -122,6 +122,7 @@ mod tests {
         let mut survey = Survey {
             instances: instances(&[1]),
             leases: free.collect(),
+            paused: Vec::new(),
         };
         let plan = Plan::new(&survey, id(1), &BTreeSet::new());
         assert_eq!((plan.take.len(), plan.share), (4, 4));
@@ -143,6 +144,7 @@ mod tests {
                 row(2, None, false),
                 row(3, None, false),
             ],
+            paused: Vec::new(),
         };
         let left = Plan::new(&survey, id(1), &BTreeSet::new());
         assert_eq!(
@@ -162,6 +164,7 @@ mod tests {
                 row(1, None, true),
                 row(2, Some(3), true),
             ],
+            paused: Vec::new(),
         };
         let first = Plan::new(&survey, id(1), &BTreeSet::new());
         assert_eq!((first.take.len(), first.left.len()), (1, 1));
@@ -174,6 +177,7 @@ mod tests {
         let mut survey = Survey {
             instances: instances(&[1, 2]),
             leases: vec![row(0, Some(1), false), row(1, Some(2), true)],
+            paused: Vec::new(),
         };
         let plan = Plan::new(&survey, id(1), &BTreeSet::new());
         assert_eq!((plan.expired, plan.next_expiry), (vec![], Some(30_000_002)));
@@ -196,6 +200,7 @@ mod tests {
                 let survey = Survey {
                     instances: instances(alive),
                     leases,
+                    paused: Vec::new(),
                 };
                 let plan = Plan::new(&survey, id(*me), &left[usize::from(*me)]);
                 plan.take

@@ -47,26 +47,37 @@ impl Fence {
 pub struct Survey {
     pub(crate) instances: Vec<Instance>,
     pub(crate) leases: Vec<Owned>,
+    /// Handlers that were paused.
+    pub(crate) paused: Vec<String>,
 }
 
+/// Partition, epoch, instance, microseconds left, handler: a lease has the first two, perhaps with
+/// an owner until then; an instance has the next two; what is paused, the last one.
+pub(crate) type SurveyRow = (
+    Option<i16>,
+    Option<i64>,
+    Option<Uuid>,
+    Option<i64>,
+    Option<String>,
+);
+
 impl Survey {
-    /// From rows: instance and the microseconds it has left; partition, epoch, owner and whether
-    /// that has expired.
-    pub(crate) fn of(
-        instances: Vec<(Uuid, i64)>,
-        leases: impl IntoIterator<Item = (u16, i64, Option<Uuid>, bool)>,
-    ) -> Self {
-        let instance = |(id, left)| Instance { id, left };
-        let owned = |(part, epoch, owner, expired)| Owned {
-            part,
-            epoch,
-            owner,
-            expired,
-        };
-        Self {
-            instances: instances.into_iter().map(instance).collect(),
-            leases: leases.into_iter().map(owned).collect(),
+    pub(crate) fn of(rows: Vec<SurveyRow>) -> Self {
+        let mut survey = Self::default();
+        for row in rows {
+            match row {
+                (Some(part), Some(epoch), owner, left, _) => survey.leases.push(Owned {
+                    part: part.cast_unsigned(),
+                    epoch,
+                    owner,
+                    expired: left.is_none_or(|left| left <= 0),
+                }),
+                (_, _, Some(id), Some(left), _) => survey.instances.push(Instance { id, left }),
+                (_, _, _, _, Some(handler)) => survey.paused.push(handler),
+                _ => {}
+            }
         }
+        survey
     }
 }
 

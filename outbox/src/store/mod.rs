@@ -35,7 +35,7 @@ pub(crate) use fetch::{
 pub(crate) use gauge::GaugeSql;
 #[cfg(test)]
 pub(crate) use lease::Owned;
-pub(crate) use lease::{Fence, Instance, Lease, LeaseSql, Survey};
+pub(crate) use lease::{Fence, Instance, Lease, LeaseSql, Survey, SurveyRow};
 pub(crate) use link::Link;
 pub(crate) use migrate::Migration;
 pub(crate) use migrate::printed;

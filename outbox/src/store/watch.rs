@@ -15,7 +15,8 @@ pub struct Tick {
     pub(crate) highest: i64,
     /// Whether a transaction is under way that may have published, where the database says so.
     pub(crate) writing: bool,
-    /// Differs after a partition has changed hands, or an instance has come or gone.
+    /// Differs after a partition has changed hands, an instance has come or gone, or a handler was
+    /// paused or goes on.
     pub(crate) leases: String,
     /// How many other instances there are.
     pub(crate) peers: u32,

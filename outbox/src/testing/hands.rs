@@ -222,6 +222,7 @@ impl Run<'_> {
         let due: HashSet<(i64, Option<String>)> = due.collect();
         let mut want = Want {
             poll: true,
+            unprompted: false,
             due: !due.is_empty(),
             // Once: what comes to stand first in its lane later, does so through us.
             sweep: self.read_at.is_none(),

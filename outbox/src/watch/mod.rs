@@ -241,6 +241,7 @@ impl<Db: Database> Watcher<Db> {
             let heard = tokio::select! {
                 heard = Db::heard(line) => heard?,
                 () = sleep_until(next) => return Ok(true),
+                () = self.wake.confirmation_wanted() => return Ok(true),
                 () = self.pulse.unwanted() => return Ok(true),
             };
             match heard {

@@ -17,8 +17,9 @@ const SLEEPY: Duration = Duration::from_millis(300);
 const TOLD_TOO_OFTEN: u32 = 20;
 /// Asleep, but with others that might die.
 const WITH_PEERS: Duration = Duration::from_millis(300);
-/// Asleep and alone: before this process stops to trust in its own session.
-const ALONE: Duration = Duration::from_millis(1500);
+/// Asleep and alone. This process stops to trust in its session before that, and asks for a look
+/// when there is something to start.
+const ALONE: Duration = Duration::from_secs(5);
 /// Somebody may have died.
 const SUSPICIOUS: Duration = Duration::from_millis(100);
 

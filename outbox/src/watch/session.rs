@@ -12,6 +12,9 @@ use tokio::{sync::watch, time::Instant};
 pub(super) const TRUST: Duration = Duration::from_millis(700);
 /// If there are none. One that comes waits for longer before it buries anybody.
 pub(super) const TRUST_ALONE: Duration = Duration::from_millis(2000);
+/// Who wants to start something asks for another sign when trust ends within this time: shorter
+/// than what is left of [`TRUST`] when the next one comes by itself.
+const SOON: Duration = Duration::from_millis(300);
 
 /// Written by the watcher; read by the dispatcher before it starts something. When the watcher is
 /// gone, trust ends.
@@ -34,6 +37,14 @@ impl Session {
             Self::None => true,
             Self::Alive { number, until } => number == confirmed && now < until,
             Self::Lost => false,
+        }
+    }
+
+    /// Whether trust ends soon, or has ended and comes back with the next sign.
+    pub(crate) fn ends_soon(self, now: Instant) -> bool {
+        match self {
+            Self::Alive { until, .. } => until < now + SOON,
+            Self::None | Self::Lost => false,
         }
     }
 

@@ -31,6 +31,7 @@ impl World {
         let sweep = mem::take(&mut self.sweep);
         let want = Want {
             poll: poll || sweep,
+            unprompted: false,
             due: due || sweep,
             sweep,
             offset: 0,

@@ -4,7 +4,7 @@ use sqlx::{Connection as _, MySql, MySqlConnection, Transaction};
 use uuid::Uuid;
 
 use super::places;
-use crate::store::{Fence, LeaseSql, Names, Survey, settle::json, trusted};
+use crate::store::{Fence, LeaseSql, Names, Survey, SurveyRow, settle::json, trusted};
 
 impl LeaseSql for MySql {
     async fn seed(
@@ -96,21 +96,20 @@ on duplicate key update expires_at = values(expires_at)"
         connection: &mut MySqlConnection,
         names: &Names,
     ) -> Result<Survey, sqlx::Error> {
-        let (instance, lease) = (names.table("instance", '`'), names.table("lease", '`'));
-        let instances = trusted(format!(
-            "select id, timestampdiff(microsecond, utc_timestamp(6), expires_at) from {instance}"
+        let (instance, lease, pause) = (
+            names.table("instance", '`'),
+            names.table("lease", '`'),
+            names.table("pause", '`'),
+        );
+        let left = "timestampdiff(microsecond, utc_timestamp(6), expires_at)";
+        // In one statement, which sees one moment.
+        let sql = trusted(format!(
+            "select part, epoch, owner, {left}, null from {lease}
+union all select null, null, id, {left}, null from {instance}
+union all select null, null, null, null, handler from {pause}"
         ));
-        let instances: Vec<(Uuid, i64)> = sqlx::query_as(instances)
-            .fetch_all(&mut *connection)
-            .await?;
-        let leases = trusted(format!(
-            "select part, epoch, owner, coalesce(expires_at <= utc_timestamp(6), true) from {lease}"
-        ));
-        let leases: Vec<(i16, i64, Option<Uuid>, bool)> =
-            sqlx::query_as(leases).fetch_all(connection).await?;
-        let leases = leases.into_iter();
-        let leases = leases.map(|row| (row.0.cast_unsigned(), row.1, row.2, row.3));
-        Ok(Survey::of(instances, leases))
+        let rows: Vec<SurveyRow> = sqlx::query_as(sql).fetch_all(connection).await?;
+        Ok(Survey::of(rows))
     }
 
     async fn take(

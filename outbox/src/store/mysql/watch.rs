@@ -83,16 +83,18 @@ values (?, ?, true, utc_timestamp(6), utc_timestamp(6) + interval ? microsecond)
         session: Option<SessionKey>,
         highest: i64,
     ) -> Result<Tick, sqlx::Error> {
-        let (record, instance, lease) = (
+        let (record, instance, lease, pause) = (
             names.table("record", '`'),
             names.table("instance", '`'),
             names.table("lease", '`'),
+            names.table("pause", '`'),
         );
         // `id > ?`: what was deleted below is not walked.
         let sql = trusted(format!(
             "select
     coalesce((select max(id) from {record} where id > ?), ?),
-    (select concat_ws('/', count(owner), sum(epoch), (select count(*) from {instance})) from {lease}),
+    (select concat_ws('/', count(owner), sum(epoch), (select count(*) from {instance}),
+        (select group_concat(handler order by handler separator '/') from {pause})) from {lease}),
     (select count(*) from {instance} where id <> ?),
     (select group_concat(wary, '/', session, '/', hex(id)) from {instance}
         where id <> ? and if(session is null, 0, is_free_lock(session)) = 1),

@@ -3,7 +3,7 @@
 use sqlx::{PgConnection, Postgres};
 use uuid::Uuid;
 
-use crate::store::{Fence, LeaseSql, Names, Survey, trusted};
+use crate::store::{Fence, LeaseSql, Names, Survey, SurveyRow, trusted};
 
 impl LeaseSql for Postgres {
     async fn seed(
@@ -87,21 +87,20 @@ where owner = $1 and (select count(*) from alive) = 1"
     }
 
     async fn survey(connection: &mut PgConnection, names: &Names) -> Result<Survey, sqlx::Error> {
-        let (instance, lease) = (names.table("instance", '"'), names.table("lease", '"'));
-        let instances = trusted(format!(
-            "select id, (extract(epoch from expires_at - clock_timestamp()) * 1000000)::bigint from {instance}"
+        let (instance, lease, pause) = (
+            names.table("instance", '"'),
+            names.table("lease", '"'),
+            names.table("pause", '"'),
+        );
+        let left = "(extract(epoch from expires_at - clock_timestamp()) * 1000000)::bigint";
+        // In one statement, which sees one moment.
+        let sql = trusted(format!(
+            "select part, epoch, owner, {left}, null::text from {lease}
+union all select null::smallint, null::bigint, id, {left}, null::text from {instance}
+union all select null::smallint, null::bigint, null::uuid, null::bigint, handler from {pause}"
         ));
-        let instances: Vec<(Uuid, i64)> = sqlx::query_as(instances)
-            .fetch_all(&mut *connection)
-            .await?;
-        let leases = trusted(format!(
-            "select part, epoch, owner, coalesce(expires_at <= clock_timestamp(), true) from {lease}"
-        ));
-        let leases: Vec<(i16, i64, Option<Uuid>, bool)> =
-            sqlx::query_as(leases).fetch_all(connection).await?;
-        let leases = leases.into_iter();
-        let leases = leases.map(|row| (row.0.cast_unsigned(), row.1, row.2, row.3));
-        Ok(Survey::of(instances, leases))
+        let rows: Vec<SurveyRow> = sqlx::query_as(sql).fetch_all(connection).await?;
+        Ok(Survey::of(rows))
     }
 
     async fn take(

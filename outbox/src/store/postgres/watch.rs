@@ -88,10 +88,11 @@ values ($1, $2, true, clock_timestamp() + $3 * interval '1 microsecond') on conf
         session: Option<SessionKey>,
         highest: i64,
     ) -> Result<Tick, sqlx::Error> {
-        let (record, instance, lease) = (
+        let (record, instance, lease, pause) = (
             names.table("record", '"'),
             names.table("instance", '"'),
             names.table("lease", '"'),
+            names.table("pause", '"'),
         );
         // Locks are read once. `id > $1`: what was deleted below is not walked.
         let sql = trusted(format!(
@@ -110,7 +111,8 @@ select
         select 1 from locks where locktype = 'relation' and relation = $2::regclass
             and mode = 'RowExclusiveLock' and pid is distinct from pg_backend_pid()
     ),
-    (select concat_ws('/', count(owner), sum(epoch), (select count(*) from {instance})) from {lease}),
+    (select concat_ws('/', count(owner), sum(epoch), (select count(*) from {instance}),
+        (select string_agg(handler, '/' order by handler) from {pause})) from {lease}),
     (select count(*) from {instance} where id <> $3),
     array(select id from gone),
     array(select session from gone),

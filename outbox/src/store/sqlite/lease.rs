@@ -4,7 +4,7 @@ use sqlx::{Connection as _, Sqlite, SqliteConnection};
 use uuid::Uuid;
 
 use super::NOW;
-use crate::store::{Fence, LeaseSql, Names, Survey, settle::json, trusted};
+use crate::store::{Fence, LeaseSql, Names, Survey, SurveyRow, settle::json, trusted};
 
 impl LeaseSql for Sqlite {
     async fn seed(
@@ -96,17 +96,20 @@ on conflict (id) do update set expires_at = excluded.expires_at"
         connection: &mut SqliteConnection,
         names: &Names,
     ) -> Result<Survey, sqlx::Error> {
-        let (instance, lease) = (names.table("instance", '"'), names.table("lease", '"'));
-        let instances = trusted(format!("select id, expires_at - {NOW} from {instance}"));
-        let instances: Vec<(Uuid, i64)> = sqlx::query_as(instances)
-            .fetch_all(&mut *connection)
-            .await?;
-        let leases = trusted(format!(
-            "select part, epoch, owner, coalesce(expires_at <= {NOW}, true) from {lease}"
+        let (instance, lease, pause) = (
+            names.table("instance", '"'),
+            names.table("lease", '"'),
+            names.table("pause", '"'),
+        );
+        let left = format!("expires_at - {NOW}");
+        // In one statement, which sees one moment.
+        let sql = trusted(format!(
+            "select part, epoch, owner, {left}, null from {lease}
+union all select null, null, id, {left}, null from {instance}
+union all select null, null, null, null, handler from {pause}"
         ));
-        let leases: Vec<(u16, i64, Option<Uuid>, bool)> =
-            sqlx::query_as(leases).fetch_all(connection).await?;
-        Ok(Survey::of(instances, leases))
+        let rows: Vec<SurveyRow> = sqlx::query_as(sql).fetch_all(connection).await?;
+        Ok(Survey::of(rows))
     }
 
     async fn take(

@@ -62,15 +62,17 @@ impl WatchSql for Sqlite {
         if version == line.version {
             return Ok(line.seen.clone());
         }
-        let (record, instance, lease) = (
+        let (record, instance, lease, pause) = (
             names.table("record", '"'),
             names.table("instance", '"'),
             names.table("lease", '"'),
+            names.table("pause", '"'),
         );
         let sql = trusted(format!(
             "select
     coalesce((select max(id) from {record} where id > ?1), ?1),
-    (select count(owner) || '/' || sum(epoch) || '/' || (select count(*) from {instance}) from {lease}),
+    (select count(owner) || '/' || sum(epoch) || '/' || (select count(*) from {instance}) || '/' ||
+        (select coalesce(group_concat(handler, '/'), '') from {pause}) from {lease}),
     (select count(*) from {instance} where id <> ?2)"
         ));
         let (highest, leases, peers): (i64, Option<String>, i64) = sqlx::query_as(sql)
