@@ -3,12 +3,9 @@
 //! One fetch and one write are under way at most, each in a task of its own that gives its
 //! connection back with its answer; handlers are run by the [`Crew`].
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
+use hashbrown::HashMap;
 use tokio::{
     sync::{
         mpsc::{UnboundedReceiver, unbounded_channel},

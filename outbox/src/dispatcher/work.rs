@@ -1,7 +1,8 @@
 //! Invocations: started, and what they answered.
 
-use std::{collections::hash_map::Entry, sync::Arc};
+use std::sync::Arc;
 
+use hashbrown::hash_map::Entry;
 use tokio::time::Instant;
 
 use super::{

@@ -48,7 +48,7 @@ impl Lanes {
         let keys = &self.keys;
         let open = |name: &str| keys.get(name).is_none_or(|key| !is_closed(&key.held.part));
         for (handler, places) in (0..).zip(&mut self.handlers) {
-            places.waiting.retain(|name| open(name));
+            places.waiting.retain(|first| open(&first.key));
             // Still due in the database.
             let closed = places.alone.iter().filter(|work| is_closed(&work.part));
             let closed = closed.map(|work| (work.record.id, handler));

@@ -14,13 +14,8 @@ impl Lanes {
         if work.alone {
             self.write(work, true, decision);
             self.unwritten.deliveries.push((work.record.id, handler));
-        } else {
-            self.finished_in_lane(work, decision);
-            let key = self.keys.get_mut(&*work.record.key);
-            let lane = key.and_then(|key| key.lane(handler));
-            if let Some(running) = lane.and_then(|lane| lane.running()) {
-                return Some(running.record.id);
-            }
+        } else if let Some(next) = self.finished_in_lane(work, decision) {
+            return Some(next);
         }
         self.leave_place(handler);
         self.turn_ended(work.part, &work.record.key, handler);
@@ -28,8 +23,9 @@ impl Lanes {
         None
     }
 
-    /// `None` if the lane is not in memory: its partition was lost.
-    fn finished_in_lane(&mut self, work: &Work, decision: Decision) -> Option<()> {
+    /// The record that runs now. None if the lane's turn has ended, or it is not in memory, because
+    /// its partition was lost.
+    fn finished_in_lane(&mut self, work: &Work, decision: Decision) -> Option<i64> {
         let id = work.record.id;
         let key = self.keys.get_mut(&*work.record.key)?;
         let lane = key.lane(work.handler)?;
@@ -47,6 +43,8 @@ impl Lanes {
             places.turn = (places.turn * 2).min(self.settings.longest_turn);
         }
 
+        let next = lane.running().map(|item| item.record.id);
+
         let fell_back = matches!(decision, Decision::Completed(Completion::FellBack { .. }));
         if !stored && !fell_back && matches!(decision, Decision::Completed(_)) {
             let at = key.hot.iter().position(|hot| hot.record.id == id)?;
@@ -58,7 +56,7 @@ impl Lanes {
                 self.unwritten.batch.done.push(id);
                 self.unwritten.records.push(id);
             }
-            return Some(());
+            return next;
         }
         if !stored {
             key.split(&self.settings, &mut self.unwritten, &mut self.deliveries);
@@ -74,7 +72,7 @@ impl Lanes {
             let name = (work.record.key.as_str().into(), work.handler);
             self.unwritten.lanes.push(name);
         }
-        Some(())
+        next
     }
 
     /// The rows of a delivery that ended or failed. Whether its lane waits behind it.

@@ -3,11 +3,10 @@
 //! In this order: due deliveries, parked lanes, pending records. A lane that is in memory knows
 //! better than the fetch, which saw the database a moment ago.
 
-use std::{
-    collections::{HashMap, VecDeque},
-    mem,
-    sync::Arc,
-};
+use std::{collections::VecDeque, mem, sync::Arc};
+
+use hashbrown::{HashMap, hash_map::EntryRef};
+use smallvec::SmallVec;
 
 use super::{Held, Hot, Item, Key, Lanes, Stand, Work, lane::HandlerIx};
 use crate::{
@@ -217,9 +216,15 @@ impl Lanes {
 }
 
 fn key_of<'a>(keys: &'a mut HashMap<Box<str>, Key>, held: Held, key: &str) -> &'a mut Key {
-    keys.entry(key.into()).or_insert_with(|| Key {
-        held,
-        hot: VecDeque::new(),
-        lanes: Vec::new(),
-    })
+    match keys.entry_ref(key) {
+        EntryRef::Occupied(entry) => entry.into_mut(),
+        EntryRef::Vacant(entry) => {
+            let new = Key {
+                held,
+                hot: VecDeque::new(),
+                lanes: SmallVec::new(),
+            };
+            entry.insert_with_key(key.into(), new)
+        }
+    }
 }

@@ -20,10 +20,13 @@ mod release;
 mod tests;
 
 use std::{
-    collections::{BTreeSet, HashMap, HashSet, VecDeque},
+    collections::{BTreeSet, HashSet, VecDeque},
     mem,
     sync::Arc,
 };
+
+use hashbrown::HashMap;
+use smallvec::SmallVec;
 
 pub(crate) use ingest::Route;
 pub(crate) use lane::HandlerIx;
@@ -128,14 +131,14 @@ struct Key {
     held: Held,
     /// Oldest first.
     hot: VecDeque<Hot>,
-    lanes: Vec<Lane>,
+    lanes: SmallVec<[Lane; 1]>,
 }
 
 /// A record without delivery rows.
 #[derive(Debug)]
 struct Hot {
     record: Arc<Record>,
-    unfinished: Vec<HandlerIx>,
+    unfinished: SmallVec<[HandlerIx; 4]>,
     /// Whether one of its handlers has finished, which only memory knows.
     begun: bool,
 }
@@ -147,8 +150,8 @@ struct Places {
     /// How many records a lane gets for its place. Grows with each turn that was worked off, and
     /// is one again after a turn that was not: its handler has to wait for something.
     turn: usize,
-    /// Keys of lanes that could run if there were a place.
-    waiting: VecDeque<Box<str>>,
+    /// Lanes that could run if there were a place, by their first record.
+    waiting: VecDeque<Arc<Record>>,
     /// Deliveries outside of lanes, for the same.
     alone: VecDeque<Work>,
     paused: bool,
@@ -308,6 +311,13 @@ impl Lanes {
 impl Key {
     fn lane(&mut self, handler: HandlerIx) -> Option<&mut Lane> {
         self.lanes.iter_mut().find(|lane| lane.handler == handler)
+    }
+
+    /// Drops a lane of which nothing is in memory. Whether nothing of the key is, then.
+    fn drop_lane(&mut self, handler: HandlerIx) -> bool {
+        self.lanes
+            .retain(|lane| lane.handler != handler || !lane.is_idle());
+        self.lanes.is_empty() && self.hot.is_empty()
     }
 
     /// The lane, made as `stand` says if it is not in memory.

@@ -1,6 +1,6 @@
 //! Lanes go on, wait for a place, and leave memory.
 
-use std::mem;
+use std::{mem, sync::Arc};
 
 use super::{HandlerIx, Lane, Lanes, Stand, Turn, Unwritten, Work};
 use crate::store::LaneName;
@@ -12,6 +12,11 @@ const KEPT_IN_QUEUE: usize = 32;
 impl Lanes {
     /// Does what a lane can do next: run, wait for a place, have its parked records read, or go.
     pub(super) fn advance(&mut self, key: &str, handler: HandlerIx) {
+        self.advance_with(key, handler, false);
+    }
+
+    /// `place`: one was found for it, for which it had waited.
+    fn advance_with(&mut self, key: &str, handler: HandlerIx, place: bool) {
         let Some(entry) = self.keys.get_mut(key) else {
             return;
         };
@@ -19,6 +24,7 @@ impl Lanes {
         let Some(lane) = entry.lane(handler) else {
             return;
         };
+        lane.queued_for_place &= !place;
         if lane.turn > 0 || lane.queued_for_place {
             return;
         }
@@ -32,10 +38,10 @@ impl Lanes {
             // Before it is drained all of it is forgotten.
             return;
         }
-        if !lane.queue.is_empty() {
+        if let Some(first) = lane.queue.front() {
             if places.taken >= settings.places {
                 lane.queued_for_place = true;
-                places.waiting.push_back(key.into());
+                places.waiting.push_back(Arc::clone(&first.record));
                 return;
             }
             // Each record of one that has transactions waits for its own.
@@ -70,19 +76,14 @@ impl Lanes {
                 lanes: vec![lane],
                 ..Unwritten::default()
             });
-        } else {
-            self.drop_lane(key, handler);
+        } else if entry.drop_lane(handler) {
+            self.keys.remove(key);
         }
     }
 
     fn drop_lane(&mut self, key: &str, handler: HandlerIx) {
-        let Some(entry) = self.keys.get_mut(key) else {
-            return;
-        };
-        entry
-            .lanes
-            .retain(|lane| lane.handler != handler || !lane.is_idle());
-        if entry.lanes.is_empty() && entry.hot.is_empty() {
+        let entry = self.keys.get_mut(key);
+        if entry.is_some_and(|entry| entry.drop_lane(handler)) {
             self.keys.remove(key);
         }
     }
@@ -134,15 +135,19 @@ impl Lanes {
     /// What was in its turn and was not begun, waits again: where the partition was closed or the
     /// handler paused meanwhile, like all that waited then.
     pub(super) fn turn_ended(&mut self, part: u16, key: &str, handler: HandlerIx) {
+        let closed = self.closed.contains(&part);
+        let places = self.handlers.get(usize::from(handler));
+        let paused = places.is_some_and(|places| places.paused);
+        if !closed && !paused {
+            self.advance(key, handler);
+            return;
+        }
         let lane = self.keys.get_mut(key).and_then(|key| key.lane(handler));
         let waits = lane.is_some_and(|lane| !lane.queue.is_empty());
-        let places = self.handlers.get(usize::from(handler));
-        if waits && self.closed.contains(&part) {
-            self.close(&[part]);
-        } else if waits && places.is_some_and(|places| places.paused) {
-            self.block(key, handler);
-        } else {
-            self.advance(key, handler);
+        match (waits, closed) {
+            (true, true) => self.close(&[part]),
+            (true, false) => self.block(key, handler),
+            (false, _) => self.advance(key, handler),
         }
     }
 
@@ -164,12 +169,8 @@ impl Lanes {
             }
             if let Some(work) = places.alone.pop_front() {
                 self.start_alone(work);
-            } else if let Some(key) = places.waiting.pop_front() {
-                let lane = self.keys.get_mut(&key).and_then(|key| key.lane(handler));
-                if let Some(lane) = lane {
-                    lane.queued_for_place = false;
-                    self.advance(&key, handler);
-                }
+            } else if let Some(first) = places.waiting.pop_front() {
+                self.advance_with(&first.key, handler, true);
             } else {
                 return;
             }
@@ -394,14 +395,14 @@ impl Lanes {
             let Some(places) = self.handlers.get_mut(usize::from(handler)) else {
                 break;
             };
-            let Some(key) = places.waiting.pop_back() else {
+            let Some(first) = places.waiting.pop_back() else {
                 break;
             };
-            let lane = self.keys.get_mut(&key).and_then(|key| key.lane(handler));
-            if let Some(lane) = lane {
+            let key = self.keys.get_mut(&*first.key);
+            if let Some(lane) = key.and_then(|key| key.lane(handler)) {
                 lane.queued_for_place = false;
                 left = left.saturating_sub(lane.queue.len());
-                self.block(&key, handler);
+                self.block(&first.key, handler);
                 lanes += 1;
             }
         }

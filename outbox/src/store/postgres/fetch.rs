@@ -322,24 +322,26 @@ fn lane_name(row: &PgRow) -> Result<LaneName, sqlx::Error> {
     })
 }
 
+/// The types of the columns are ours, and not compared for each row; a value that is none of its
+/// type is an error all the same.
 fn fetched(row: &PgRow) -> Result<Fetched, sqlx::Error> {
-    let created_at: Moment = row.try_get(8)?;
-    let headers: Option<&str> = row.try_get(7)?;
+    let created_at: Moment = row.try_get_unchecked(8)?;
+    let headers: Option<&str> = row.try_get_unchecked(7)?;
     let record = Record {
-        id: row.try_get(1)?,
-        event_id: row.try_get(2)?,
-        event: row.try_get(3)?,
-        version: u32::try_from(row.try_get::<i64, _>(4)?).unwrap_or(u32::MAX),
-        key: row.try_get(5)?,
-        payload: row.try_get(6)?,
+        id: row.try_get_unchecked(1)?,
+        event_id: row.try_get_unchecked(2)?,
+        event: row.try_get_unchecked(3)?,
+        version: u32::try_from(row.try_get_unchecked::<i64, _>(4)?).unwrap_or(u32::MAX),
+        key: row.try_get_unchecked(5)?,
+        payload: row.try_get_unchecked(6)?,
         headers: headers.map_or_else(BTreeMap::new, super::super::headers),
         created_at: created_at.0,
         max_retries: row
-            .try_get::<Option<i64>, _>(9)?
+            .try_get_unchecked::<Option<i64>, _>(9)?
             .map(|n| u32::try_from(n).unwrap_or(u32::MAX)),
     };
     Ok(Fetched {
-        part: row.try_get::<i16, _>(0)?.cast_unsigned(),
+        part: row.try_get_unchecked::<i16, _>(0)?.cast_unsigned(),
         record,
     })
 }
