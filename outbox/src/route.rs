@@ -1,9 +1,8 @@
 //! Which handlers a record goes to: found once per event name.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, PoisonError, RwLock},
-};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use hashbrown::HashMap;
 
 use crate::{
     Registry,

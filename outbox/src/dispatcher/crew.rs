@@ -4,7 +4,7 @@
 //! A task per invocation would cost more than most handlers do.
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::VecDeque,
     future::poll_fn,
     panic::AssertUnwindSafe,
     pin::pin,
@@ -13,6 +13,7 @@ use std::{
 };
 
 use futures_util::FutureExt as _;
+use hashbrown::HashMap;
 use tokio::{
     runtime::Handle,
     sync::mpsc::UnboundedSender,

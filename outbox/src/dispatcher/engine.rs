@@ -1,11 +1,9 @@
 //! What is to be read, started and written next. Knows nothing of connections, tasks or time: the
 //! loop in [`super::run`] does what it says.
 
-use std::{
-    collections::{BTreeSet, HashMap, HashSet},
-    sync::Arc,
-};
+use std::{collections::BTreeSet, sync::Arc};
 
+use hashbrown::{HashMap, HashSet};
 use tokio::time::Instant;
 
 use crate::{

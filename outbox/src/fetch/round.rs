@@ -1,10 +1,8 @@
 //! One fetch: everything that is to be read now, one statement after the other on one connection.
 
-use std::{
-    collections::{HashMap, HashSet},
-    sync::Arc,
-};
+use std::sync::Arc;
 
+use hashbrown::{HashMap, HashSet};
 use sqlx::Pool;
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -15,7 +13,9 @@ use crate::{
     lane::HandlerIx,
     lease::{Claim, Claimed},
     route::Router,
-    store::{DueDelivery, Fence, Fetched, FetchedDelivery, Known, LaneName, Lease, Link, Names},
+    store::{
+        DueDelivery, Expected, Fence, Fetched, FetchedDelivery, Known, LaneName, Lease, Link, Names,
+    },
 };
 
 /// What is to be read.
@@ -157,13 +157,16 @@ impl<Db: Database> Fetcher<Db> {
         }
         if let Some(limit) = round.sweep {
             let limit = bound(limit);
-            arrived.runnable = Db::runnable(connection, names, parts, handlers, limit).await?;
+            // What could run is in memory as a rule; this finds what is not.
+            let few = Expected::Few;
+            arrived.runnable = Db::runnable(connection, names, parts, handlers, few, limit).await?;
             let blocked = Db::blocked_parts(connection, names, parts).await?;
             arrived.blocked_parts = Some(blocked.into_iter().collect());
         } else if !round.thirsty.is_empty() {
             let limit = bound(round.thirst);
+            let many = Expected::Many;
             arrived.runnable =
-                Db::runnable(connection, names, parts, &round.thirsty, limit).await?;
+                Db::runnable(connection, names, parts, &round.thirsty, many, limit).await?;
         }
         let lanes = arrived.lanes_to_ask(round);
         if !lanes.is_empty() {

@@ -1,7 +1,9 @@
 //! How far each partition was read. Never the truth: [`super::late`] says from where to read
 //! again, and the sweep reads everything.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
+
+use hashbrown::HashMap;
 
 use crate::store::{Fetched, Page};
 

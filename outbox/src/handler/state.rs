@@ -2,9 +2,10 @@
 
 use std::{
     any::{Any, TypeId, type_name},
-    collections::HashMap,
     fmt,
 };
+
+use hashbrown::HashMap;
 
 use super::{Context, FromContext, HandlerError, Requirements};
 

@@ -83,6 +83,16 @@ pub enum Writers {
     InOrder,
 }
 
+/// What a look for runnable lanes will find.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expected {
+    /// Most that wait can run: each is asked whether it is the first of its lane, the oldest
+    /// first, until there are enough.
+    Many,
+    /// Hardly any can: the first of every lane is looked up, in one walk through all that block.
+    Few,
+}
+
 /// The statements that read. `parts` are the partitions that this process owns; `handlers` the
 /// ids of those that may run here now. `offset` is added to the database's clock, in
 /// microseconds: zero outside of tests.
@@ -172,6 +182,7 @@ pub trait FetchSql: sqlx::Database {
         names: &Names,
         parts: &[u16],
         handlers: &[&str],
+        expected: Expected,
         limit: i64,
     ) -> impl Future<Output = Result<Vec<LaneName>, sqlx::Error>> + Send;
 

@@ -30,7 +30,7 @@ use sqlx::{AssertSqlSafe, Pool, SqlSafeStr as _, SqlStr};
 use crate::{Record, Result};
 pub(crate) use command::{Claim, CommandKey, CommandSql, Remembered};
 pub(crate) use fetch::{
-    DueDelivery, FetchSql, Fetched, FetchedDelivery, Known, LaneName, Page, Writers,
+    DueDelivery, Expected, FetchSql, Fetched, FetchedDelivery, Known, LaneName, Page, Writers,
 };
 pub(crate) use gauge::GaugeSql;
 #[cfg(test)]

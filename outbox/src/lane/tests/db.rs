@@ -1,7 +1,9 @@
 //! A database in memory, with the conditions of the real statements: what each means is said at
 //! the traits in `store`. Finished rows are kept.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
+
+use hashbrown::HashSet;
 
 use uuid::Uuid;
 
@@ -117,7 +119,7 @@ impl Db {
                 row.part == page.part
                     && row.status == "pending"
                     && **id > page.after
-                    && !known.contains(id)
+                    && !known.contains(*id)
             });
             all.extend(of_page.take(per_page).map(|(id, _)| self.fetched(*id)));
         }

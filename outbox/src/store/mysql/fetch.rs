@@ -10,8 +10,8 @@ use super::{
     rows::{DELIVERY, RECORD, fetched, fetched_delivery, lane_name},
 };
 use crate::store::{
-    DueDelivery, FetchSql, Fetched, FetchedDelivery, Known, LaneName, Names, Page, Writers,
-    settle::json, trusted,
+    DueDelivery, Expected, FetchSql, Fetched, FetchedDelivery, Known, LaneName, Names, Page,
+    Writers, settle::json, trusted,
 };
 
 /// Lanes that were given as JSON.
@@ -236,24 +236,36 @@ where (select 1 from {delivery} d where d.blocking = 1 and d.part = p.part limit
         names: &Names,
         parts: &[u16],
         handlers: &[&str],
+        expected: Expected,
         limit: i64,
     ) -> Result<Vec<LaneName>, sqlx::Error> {
-        let (delivery, waiting) = (
+        let (delivery, waiting, lane) = (
             names.table("delivery", '`'),
             names.plain("delivery_waiting"),
+            names.plain("delivery_lane"),
         );
+        let (of_parts, of_handlers) = (places(parts.len()), places(handlers.len()));
         // Forced: otherwise the whole table may be read in the order of its ids.
-        let sql = trusted(format!(
-            "select d.part, d.`key`, d.handler from {delivery} d force index (`{waiting}`)
-where d.status = 'waiting' and d.blocking = 1 and d.part in ({}) and d.handler in ({}) and not exists (
+        let sql = match expected {
+            Expected::Many => format!(
+                "select d.part, d.`key`, d.handler from {delivery} d force index (`{waiting}`)
+where d.status = 'waiting' and d.blocking = 1 and d.part in ({of_parts}) and d.handler in ({of_handlers}) and not exists (
     select 1 from {delivery} e
     where e.blocking = 1 and e.part = d.part and e.`key` = d.`key` and e.handler = d.handler and e.id < d.id
 )
-order by d.id limit ?",
-            places(parts.len()),
-            places(handlers.len()),
-        ));
-        let mut query = sqlx::query(sql);
+order by d.id limit ?"
+            ),
+            Expected::Few => format!(
+                "select d.part, d.`key`, d.handler from (
+    select min(id) as id from {delivery} force index (`{lane}`)
+    where blocking = 1 and part in ({of_parts}) and handler in ({of_handlers})
+    group by part, `key`, handler
+) first straight_join {delivery} d force index (primary) on d.id = first.id
+where d.status = 'waiting'
+order by d.id limit ?"
+            ),
+        };
+        let mut query = sqlx::query(trusted(sql));
         for part in parts {
             query = query.bind(part.cast_signed());
         }

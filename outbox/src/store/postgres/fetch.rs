@@ -13,8 +13,8 @@ use super::signed;
 use crate::{
     Attempt, Record,
     store::{
-        DueDelivery, FetchSql, Fetched, FetchedDelivery, Known, LaneName, Names, Page, Writers,
-        trusted,
+        DueDelivery, Expected, FetchSql, Fetched, FetchedDelivery, Known, LaneName, Names, Page,
+        Writers, trusted,
     },
 };
 
@@ -235,18 +235,29 @@ order by l.place, d.id"
         names: &Names,
         parts: &[u16],
         handlers: &[&str],
+        expected: Expected,
         limit: i64,
     ) -> Result<Vec<LaneName>, sqlx::Error> {
         let delivery = names.table("delivery", '"');
         let of_lane = lane_in_order("e", "d");
-        let sql = trusted(format!(
-            "select d.part, d.key, d.handler from {delivery} d
+        let sql = match expected {
+            Expected::Many => format!(
+                "select d.part, d.key, d.handler from {delivery} d
 where d.status = 'waiting' and d.blocking and d.part = any($1) and d.handler = any($2) and d.id = (
     select e.id from {delivery} e where {of_lane} limit 1
 )
 order by d.id limit $3"
-        ));
-        let rows = sqlx::query(sql)
+            ),
+            Expected::Few => format!(
+                "select d.part, d.key, d.handler from (
+    select min(id) as id from {delivery} where blocking and part = any($1) and handler = any($2)
+    group by part, key, handler
+) first join {delivery} d on d.id = first.id
+where d.status = 'waiting'
+order by d.id limit $3"
+            ),
+        };
+        let rows = sqlx::query(trusted(sql))
             .bind(signed(parts))
             .bind(handlers)
             .bind(limit)

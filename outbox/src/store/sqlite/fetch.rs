@@ -9,8 +9,8 @@ use super::NOW;
 use crate::{
     Attempt, Record,
     store::{
-        DueDelivery, FetchSql, Fetched, FetchedDelivery, Known, LaneName, Names, Page, Writers,
-        settle::json, trusted,
+        DueDelivery, Expected, FetchSql, Fetched, FetchedDelivery, Known, LaneName, Names, Page,
+        Writers, settle::json, trusted,
     },
 };
 
@@ -229,19 +229,31 @@ order by l.key, d.id"
         names: &Names,
         parts: &[u16],
         handlers: &[&str],
+        expected: Expected,
         limit: i64,
     ) -> Result<Vec<LaneName>, sqlx::Error> {
         let delivery = names.table("delivery", '"');
-        let sql = trusted(format!(
-            "select d.part, d.key, d.handler from {delivery} d
+        let sql = match expected {
+            Expected::Many => format!(
+                "select d.part, d.key, d.handler from {delivery} d
 where d.part in (select p.value from json_each(?1) p) and d.handler in (select h.value from json_each(?2) h)
     and d.status = 'waiting' and d.blocking and not exists (
         select 1 from {delivery} e
         where e.blocking and e.part = d.part and e.key = d.key and e.handler = d.handler and e.id < d.id
     )
 order by d.id limit ?3"
-        ));
-        let rows = sqlx::query(sql)
+            ),
+            Expected::Few => format!(
+                "select d.part, d.key, d.handler from (
+    select min(id) as id from {delivery}
+    where blocking and part in (select p.value from json_each(?1) p) and handler in (select h.value from json_each(?2) h)
+    group by part, key, handler
+) first join {delivery} d on d.id = first.id
+where d.status = 'waiting'
+order by d.id limit ?3"
+            ),
+        };
+        let rows = sqlx::query(trusted(sql))
             .bind(json(parts)?)
             .bind(json(handlers)?)
             .bind(limit)
