@@ -24,6 +24,8 @@
 //! **transaction** is beside that way: the service's own transactions, tried again as a whole;
 //! commands that are done once, and an inbox.
 //!
+//! **metrics** is what all of these count, and **health** what a probe asks.
+//!
 //! **config** is the same from a file and the environment; **testing** drives all of it by hand.
 
 mod attempt;
@@ -38,6 +40,8 @@ mod event;
 mod error;
 #[cfg(feature = "_store")]
 mod limits;
+#[cfg(feature = "_store")]
+pub mod metrics;
 #[cfg(feature = "_store")]
 pub mod operations;
 #[cfg(feature = "_store")]
@@ -94,8 +98,8 @@ pub use attempt::Attempt;
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use config::{
     BasePolicy, Config, ConfigError, DuplicateErrorName, ExponentialConfig, FixedConfig,
-    JitteredConfig, LinearConfig, LockingConfig, Place, PolicyConfig, PolicyKind, ProcessingConfig,
-    Retention, RetryConfig, SchemaInitializationConfig,
+    JitteredConfig, LinearConfig, LockingConfig, MetricsConfig, Place, PolicyConfig, PolicyKind,
+    ProcessingConfig, Retention, RetryConfig, SchemaInitializationConfig,
 };
 #[cfg(feature = "config")]
 pub use config::{ConfigLoader, Format};

@@ -72,7 +72,7 @@ const WRONG: &[(&str, &str)] = &[
     ("unknown_key.yaml", ":3:3: unknown key `max-retrys` in `retry`; did you mean `max-retries`?"),
     ("unknown_policy.yaml", ":2:11: `retry.policy` is `exponental`, but has to be one of `fixed`, `linear`, `exponential`, `jittered`; did you mean `exponential`?"),
     ("unknown_retention.yaml", r#":2:14: `processing.retention` is `sometimes`, which is none of `delete`, `forever` and a duration such as "7d""#),
-    ("unknown_section.yaml", ":1:1: unknown key `server`; the keys there are `poll-interval`, `locking`, `stuck-threshold`, `schema-initialization`, `processing`, `retry`, `include-exceptions`, `exclude-exceptions`"),
+    ("unknown_section.yaml", ":1:1: unknown key `server`; the keys there are `poll-interval`, `locking`, `stuck-threshold`, `schema-initialization`, `processing`, `metrics`, `retry`, `include-exceptions`, `exclude-exceptions`"),
     ("wrong_type.yaml", ":2:26: `processing.stop-on-first-failure` is `maybe`, but has to be `true` or `false`"),
     ("zero_delay.yaml", ":4:12: `retry.fixed.delay` must be longer than zero"),
     ("zero_delay_not_in_use.toml", ":2:26: `retry.linear.increment` must be longer than zero"),

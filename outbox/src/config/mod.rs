@@ -12,6 +12,7 @@ mod jitter;
 #[cfg(feature = "config")]
 mod load;
 mod locking;
+mod metrics;
 mod place;
 mod policy;
 mod retention;
@@ -26,6 +27,7 @@ pub use error_names::DuplicateErrorName;
 #[cfg(feature = "config")]
 pub use load::{ConfigLoader, Format};
 pub use locking::LockingConfig;
+pub use metrics::MetricsConfig;
 pub use place::Place;
 pub use policy::{
     BasePolicy, ExponentialConfig, FixedConfig, JitteredConfig, LinearConfig, PolicyConfig,
@@ -45,6 +47,8 @@ pub use retry::RetryConfig;
 /// | `processing.stop-on-first-failure` | [`processing`](Self::processing) | true |
 /// | `processing.retention` | [`Retention`] | 7 days |
 /// | `processing.max-in-memory` | [`ProcessingConfig::max_in_memory`] | 16384 |
+/// | `metrics.sampling` | [`MetricsConfig::sampling`] | true |
+/// | `metrics.sample-interval` | [`MetricsConfig::sample_interval`] | 15 s |
 /// | `retry` | [`retry`](Self::retry) | see [`RetryConfig`] |
 ///
 /// Durations are whole milliseconds or text such as `"5s"`; a bare number in `locking` counts
@@ -83,6 +87,8 @@ pub struct Config {
     pub schema_initialization: SchemaInitializationConfig,
     /// What a failure means for the records behind it.
     pub processing: ProcessingConfig,
+    /// How often the gauges look at the database.
+    pub metrics: MetricsConfig,
     /// The default retry policy and the named ones.
     pub retry: RetryConfig,
 }
@@ -112,12 +118,13 @@ pub struct ProcessingConfig {
 
 /// The keys of [`Written`], to recognise a file that has none of the prefixes.
 #[cfg(any(test, feature = "config"))]
-const KEYS: [&str; 8] = [
+const KEYS: [&str; 9] = [
     "poll-interval",
     "locking",
     "stuck-threshold",
     "schema-initialization",
     "processing",
+    "metrics",
     "retry",
     "include-exceptions",
     "exclude-exceptions",
@@ -134,6 +141,7 @@ struct Written {
     stuck_threshold: Option<Duration>,
     schema_initialization: SchemaInitializationConfig,
     processing: ProcessingConfig,
+    metrics: MetricsConfig,
     retry: RetryConfig,
     include_exceptions: Vec<String>,
     exclude_exceptions: Vec<String>,
@@ -153,6 +161,7 @@ impl From<Written> for Config {
             stuck_threshold: written.stuck_threshold,
             schema_initialization: written.schema_initialization,
             processing: written.processing,
+            metrics: written.metrics,
             retry,
         }
     }
@@ -172,6 +181,7 @@ impl Default for Written {
             stuck_threshold: None,
             schema_initialization: SchemaInitializationConfig::default(),
             processing: ProcessingConfig::default(),
+            metrics: MetricsConfig::default(),
             retry: RetryConfig::default(),
             include_exceptions: Vec::new(),
             exclude_exceptions: Vec::new(),
@@ -267,6 +277,7 @@ mod tests {
     fn what_is_written_out_reads_back_as_the_same() {
         let text = r#"{
             "poll-interval": 250, "stuck-threshold": "5m", "processing": {"stop-on-first-failure": false, "retention": "delete", "max-in-memory": 64},
+            "metrics": {"sampling": false, "sample-interval": "1m"},
             "retry": {
                 "policy": "linear", "jitter": 0.5, "max-elapsed": "2h", "exclude-exceptions": ["std::fmt::Error"],
                 "pin-at-schedule": true, "policies": { "bank": { "policy": "jittered" } }

@@ -1,7 +1,7 @@
 //! The running outbox: reads, dispatches and writes until it is shut down.
 //!
 //! [`engine`] decides what is to be done, [`agenda`] when; [`run`] is the loop that does it, with
-//! [`read`], [`work`], [`write`], [`prune`] and [`stop`]. [`crew`] runs the handlers,
+//! [`read`], [`work`], [`write`], [`prune`], [`sample`] and [`stop`]. [`crew`] runs the handlers,
 //! [`transactional`] those that complete their record in their own transaction; [`permit`] is the
 //! right to begin.
 
@@ -12,6 +12,7 @@ mod permit;
 mod prune;
 mod read;
 mod run;
+mod sample;
 mod stop;
 pub(crate) mod transactional;
 mod work;
@@ -43,7 +44,8 @@ use run::Run;
 const SHUTDOWN: Duration = Duration::from_secs(25);
 
 impl<Db: Database> Outbox<Db> {
-    /// Starts to deliver records to the handlers of this process.
+    /// Starts to deliver records to the handlers of this process. A recorder of
+    /// [metrics](crate::metrics) has to be installed before.
     ///
     /// # Errors
     /// When the database cannot be reached (later outages are waited for), when there is no

@@ -92,6 +92,7 @@ impl<Db: Database> Run<Db> {
             );
         }
         self.release().await;
+        self.stop_sampling();
     }
 
     /// What was read while we stop is left to whoever comes next. Leases that were taken are to
@@ -180,6 +181,7 @@ impl<Db: Database> Run<Db> {
 
     pub(super) fn abort(mut self) {
         self.stop_pruning();
+        self.stop_sampling();
         self.stop_running(|_| true);
         if let Some(reading) = self.reading.take() {
             reading.abort();

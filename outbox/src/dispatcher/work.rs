@@ -55,6 +55,7 @@ impl<Db: Database> Run<Db> {
     }
 
     pub(super) fn handlers_finished(&mut self, answers: &mut Vec<Answered>) {
+        let now = self.outbox.inner.clock.now();
         for Answered {
             work,
             number,
@@ -73,6 +74,7 @@ impl<Db: Database> Run<Db> {
                 self.engine.lanes.not_begun(work);
                 continue;
             };
+            self.meters.answered(&work, &decision, now);
             if let Decision::Failed { because, .. } = &decision {
                 let handler = self.outbox.inner.registry.entries();
                 let handler = handler.get(usize::from(work.handler));

@@ -5,6 +5,7 @@ mod change;
 mod estimate;
 mod filter;
 mod forget;
+mod overview;
 mod prune;
 mod status;
 mod step;
@@ -25,6 +26,7 @@ pub use bulk::{Bulk, Pruning};
 pub use estimate::EstimatedCounts;
 use filter::LARGEST_PAGE;
 pub use filter::{Cursor, Filter, Paging};
+pub use overview::Overview;
 pub use status::{Change, DeliveryStatus, RecordStatus, Status};
 pub use tables::Tables;
 pub use view::{
@@ -168,7 +170,7 @@ impl<'a, Db: Database> Operations<'a, Db> {
         let age = Db::oldest_pending(&mut connection, self.names(), self.partitions)
             .await
             .doing(doing)?;
-        Ok(age.map(|micros| Duration::from_micros(u64::try_from(micros).unwrap_or(0))))
+        Ok(age.map(|(micros, _)| Duration::from_micros(u64::try_from(micros).unwrap_or(0))))
     }
 
     /// Records or deliveries, page by page.

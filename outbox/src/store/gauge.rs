@@ -1,7 +1,35 @@
 //! What can be said at a glance, however large the tables are.
 
 use super::{Counted, Names, report::Columns};
-use crate::operations::Instance;
+use crate::operations::{DeliveryStatus, Instance};
+
+/// One of the two tables that grow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Table {
+    Record,
+    Delivery,
+}
+
+impl Table {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Record => "record",
+            Self::Delivery => "delivery",
+        }
+    }
+
+    const fn is_delivery(self) -> bool {
+        matches!(self, Self::Delivery)
+    }
+}
+
+/// How many there are of one status, as far as was counted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Capped {
+    pub(crate) counted: Counted,
+    /// How many of them hold their lane up; of deliveries only.
+    pub(crate) blocking: u64,
+}
 
 /// The statements of gauges. None of them reads more than what is unfinished and a few samples.
 pub trait GaugeSql: sqlx::Database {
@@ -13,18 +41,37 @@ pub trait GaugeSql: sqlx::Database {
         names: &Names,
     ) -> impl Future<Output = Result<Vec<Counted>, sqlx::Error>> + Send;
 
-    /// The lowest and the highest id of a record.
+    /// The same, counting no more than `cap` of each: a few pages of an index, however many there
+    /// are.
+    #[doc(hidden)]
+    fn capped_counts(
+        connection: &mut Self::Connection,
+        names: &Names,
+        cap: u32,
+    ) -> impl Future<Output = Result<Vec<Capped>, sqlx::Error>> + Send;
+
+    /// How many deliveries failed for good, counting no more than `cap`.
+    #[doc(hidden)]
+    fn capped_failures(
+        connection: &mut Self::Connection,
+        names: &Names,
+        cap: u32,
+    ) -> impl Future<Output = Result<Option<Capped>, sqlx::Error>> + Send;
+
+    /// The lowest and the highest id.
     #[doc(hidden)]
     fn ids(
         connection: &mut Self::Connection,
         names: &Names,
+        table: Table,
     ) -> impl Future<Output = Result<Option<(i64, i64)>, sqlx::Error>> + Send;
 
-    /// How many of the records with ids in these ranges are finished, by their status.
+    /// How many there are with ids in these ranges, by their status.
     #[doc(hidden)]
-    fn finished_within(
+    fn statuses_within(
         connection: &mut Self::Connection,
         names: &Names,
+        table: Table,
         ranges: &[(i64, i64)],
     ) -> impl Future<Output = Result<Vec<Counted>, sqlx::Error>> + Send;
 
@@ -61,16 +108,75 @@ pub(super) fn open_counts(record: &str, delivery: &str) -> String {
     .join("\nunion all ")
 }
 
+/// How a driver finds rows of a status without looking at any other: what stands behind the table,
+/// and behind the condition.
+pub(super) type Path = (String, &'static str);
+
+/// The first `cap` of each status, each found on its path. The same in every database.
+pub(super) fn capped_counts(
+    names: &Names,
+    quote: char,
+    path: impl Fn(Table, &str) -> Path,
+    cap: u32,
+) -> String {
+    [
+        (Table::Record, "pending"),
+        (Table::Record, "scheduled"),
+        (Table::Record, "unhandled"),
+        (Table::Delivery, DeliveryStatus::Waiting.in_table()),
+        (Table::Delivery, DeliveryStatus::Retrying.in_table()),
+        (Table::Delivery, DeliveryStatus::Failed.in_table()),
+    ]
+    .map(|(table, status)| capped_count(names, quote, &path, cap, (table, status)))
+    .join("\nunion all ")
+}
+
+/// The same for one status.
+pub(super) fn capped_count(
+    names: &Names,
+    quote: char,
+    path: impl Fn(Table, &str) -> Path,
+    cap: u32,
+    (table, status): (Table, &str),
+) -> String {
+    let (is_delivery, rows) = (table.is_delivery(), names.table(table.name(), quote));
+    let (index, order) = path(table, status);
+    // Whether it blocks is not in the indexes: asked for only where it may be one or the other.
+    let (column, blocking) = match (table, status) {
+        (Table::Delivery, "scheduled" | "failed") => {
+            ("blocking", "count(case when c.blocking then 1 end)")
+        }
+        _ => ("id", "0"),
+    };
+    format!(
+        "select {is_delivery}, '{status}', null, count(*), {blocking} from (select {column} from {rows}{index} where status = '{status}'{order} limit {cap}) c"
+    )
+}
+
 /// One range scan of the primary key for each. The same in every database.
-pub(super) fn finished_within(record: &str, ranges: &[(i64, i64)]) -> String {
+pub(super) fn statuses_within(
+    names: &Names,
+    quote: char,
+    table: Table,
+    ranges: &[(i64, i64)],
+) -> String {
+    let (is_delivery, rows) = (table.is_delivery(), names.table(table.name(), quote));
     let of = |(first, last): &(i64, i64)| {
-        format!("select status from {record} where id between {first} and {last}")
+        format!("select status from {rows} where id between {first} and {last}")
     };
     let parts: Vec<String> = ranges.iter().map(of).collect();
     format!(
-        "select false, s.status, null, count(*) from (\n{}\n) s where s.status in ('completed', 'discarded') group by s.status",
+        "select {is_delivery}, s.status, null, count(*) from (\n{}\n) s group by s.status",
         parts.join("\nunion all ")
     )
+}
+
+/// The columns of [`counted`](super::report::counted), then how many block.
+pub(super) fn capped(row: &impl Columns) -> Result<Capped, sqlx::Error> {
+    Ok(Capped {
+        counted: super::report::counted(row)?,
+        blocking: row.count(4)?,
+    })
 }
 
 /// Columns: id, started, microseconds until it expires, partitions.

@@ -82,7 +82,7 @@ pub use sleeper::Sleeper;
 pub use tier::TxRetry;
 
 use self::{budget::Bucket, circuit::Circuit};
-use crate::{Clock, Database, Outbox, SystemClock, store::Names};
+use crate::{Clock, Database, Outbox, SystemClock, metrics::Metered, store::Names};
 
 /// Starts transactions on a pool; an [`Outbox`] has one, and
 /// [`transaction`](Outbox::transaction) is the short way to it.
@@ -142,7 +142,7 @@ impl<Db: Database> Transactions<Db> {
             names,
             clock: Arc::new(SystemClock),
             sleeper: Arc::new(sleeper::TokioSleeper),
-            observer: Arc::new(observer::Nobody),
+            observer: metered(Arc::new(observer::Nobody)),
             shared: Arc::default(),
         }
     }
@@ -163,7 +163,7 @@ impl<Db: Database> Transactions<Db> {
         Self {
             clock,
             sleeper: sleeper.unwrap_or(self.sleeper),
-            observer: observer.unwrap_or(self.observer),
+            observer: observer.map_or(self.observer, metered),
             ..self
         }
     }
@@ -176,7 +176,7 @@ impl<Db: Database> Transactions<Db> {
 
     /// Who is told what happens.
     pub fn observer(mut self, observer: impl Observer + 'static) -> Self {
-        self.observer = Arc::new(observer);
+        self.observer = metered(Arc::new(observer));
         self
     }
 
@@ -191,6 +191,11 @@ impl<Db: Database> Transactions<Db> {
     pub fn inbox(&self) -> Inbox<'_, Db> {
         Inbox::new(&self.names)
     }
+}
+
+/// Metrics first, then the caller's own.
+fn metered(observer: Arc<dyn Observer>) -> Arc<dyn Observer> {
+    Arc::new(Metered(observer))
 }
 
 impl<Db: Database> Outbox<Db> {

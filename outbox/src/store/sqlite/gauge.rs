@@ -6,12 +6,29 @@ use super::NOW;
 use crate::{
     operations::Instance,
     store::{
-        Counted, GaugeSql, Names,
-        gauge::{finished_within, instance, open_counts},
+        Capped, Counted, GaugeSql, Names, Table,
+        gauge::{
+            Path, capped, capped_count, capped_counts, instance, open_counts, statuses_within,
+        },
         report::counted,
         trusted,
     },
 };
+
+/// The order of the status's own index, so that it is read and nothing else, whatever the planner
+/// believes to know.
+fn path(_: &Names) -> impl Fn(Table, &str) -> Path {
+    |table, status| {
+        let order = match (table, status) {
+            (Table::Record, "pending") => " order by part, id",
+            (Table::Record, "unhandled") => " order by part, event",
+            (_, "scheduled") => " order by part, due_at",
+            (Table::Delivery, "waiting") => " order by part, handler, id",
+            _ => " order by id",
+        };
+        (String::new(), order)
+    }
+}
 
 impl GaugeSql for Sqlite {
     async fn open_counts(
@@ -24,26 +41,49 @@ impl GaugeSql for Sqlite {
         rows.iter().map(counted).collect()
     }
 
+    async fn capped_counts(
+        connection: &mut SqliteConnection,
+        names: &Names,
+        cap: u32,
+    ) -> Result<Vec<Capped>, sqlx::Error> {
+        let sql = trusted(capped_counts(names, '"', path(names), cap));
+        let rows = sqlx::query(sql).fetch_all(connection).await?;
+        rows.iter().map(capped).collect()
+    }
+
+    async fn capped_failures(
+        connection: &mut SqliteConnection,
+        names: &Names,
+        cap: u32,
+    ) -> Result<Option<Capped>, sqlx::Error> {
+        let failed = (Table::Delivery, "failed");
+        let sql = trusted(capped_count(names, '"', path(names), cap, failed));
+        let row = sqlx::query(sql).fetch_optional(connection).await?;
+        row.as_ref().map(capped).transpose()
+    }
+
     async fn ids(
         connection: &mut SqliteConnection,
         names: &Names,
+        table: Table,
     ) -> Result<Option<(i64, i64)>, sqlx::Error> {
-        let record = names.table("record", '"');
+        let rows = names.table(table.name(), '"');
         // Each by itself: only so it is one step to the end of the primary key everywhere.
         let sql = trusted(format!(
-            "select (select min(id) from {record}), (select max(id) from {record})"
+            "select (select min(id) from {rows}), (select max(id) from {rows})"
         ));
         let (lowest, highest): (Option<i64>, Option<i64>) =
             sqlx::query_as(sql).fetch_one(connection).await?;
         Ok(lowest.zip(highest))
     }
 
-    async fn finished_within(
+    async fn statuses_within(
         connection: &mut SqliteConnection,
         names: &Names,
+        table: Table,
         ranges: &[(i64, i64)],
     ) -> Result<Vec<Counted>, sqlx::Error> {
-        let sql = trusted(finished_within(&names.table("record", '"'), ranges));
+        let sql = trusted(statuses_within(names, '"', table, ranges));
         // Another text each time: not worth a place among the prepared ones.
         let rows = sqlx::query(sql)
             .persistent(false)
