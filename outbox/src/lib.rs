@@ -39,6 +39,8 @@ mod event;
 #[cfg(feature = "_store")]
 mod error;
 #[cfg(feature = "_store")]
+pub mod health;
+#[cfg(feature = "_store")]
 mod limits;
 #[cfg(feature = "_store")]
 pub mod metrics;

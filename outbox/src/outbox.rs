@@ -19,6 +19,7 @@ use crate::{
     Clock, Config, Database, IntoPolicy, Limits, Operations, Registered, Registry, RegistryBuilder,
     Result, Retention, SystemClock,
     fetch::Fetcher,
+    health::Heart,
     settle::Settler,
     store::{self, Due, Inserts, Names},
     transaction::{Observer, Sleeper, Transactions},
@@ -59,6 +60,7 @@ pub(crate) struct Inner<Db: Database> {
     pub(crate) wake: Arc<Wake>,
     /// Whether a dispatcher of this outbox runs.
     pub(crate) running: Arc<AtomicBool>,
+    pub(crate) heart: Arc<Heart>,
     /// Microseconds added to the database's clock; zero outside of tests.
     pub(crate) offset: AtomicI64,
     pub(crate) inserts: Inserts,
@@ -387,6 +389,7 @@ impl<Db: Database> OutboxBuilder<Db> {
                 pinned_max_retries: self.config.retry.pinned_max_retries(),
                 wake: Arc::default(),
                 running: Arc::default(),
+                heart: Arc::new(Heart::new()),
                 offset: AtomicI64::new(0),
                 config: self.config,
             }),

@@ -32,6 +32,7 @@ use tokio::{sync::oneshot, task::JoinHandle, time::Instant};
 use crate::{
     Database, Error, HandlerEntry, Outbox, PermanentFailure, Result,
     error::While as _,
+    health::Heart,
     lane::{HandlerSettings, LaneSettings},
     lease::Leases,
     route::Router,
@@ -55,10 +56,13 @@ impl<Db: Database> Outbox<Db> {
             return Err(Error::NothingToDispatch);
         }
         let running = Running::new(&self.inner.running).ok_or(Error::AlreadyRunning)?;
+        let heart = Arc::clone(&self.inner.heart);
         let mut run = Run::new(self.clone(), self.engine());
         run.begin().await.doing("taking the first leases")?;
         let (stop, stopped) = oneshot::channel();
+        let beating = Beating::new(heart);
         let task = tokio::spawn(async move {
+            let _beating = beating;
             run.run(stopped).await;
             drop(running);
         });
@@ -127,6 +131,22 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         self.0.store(false, Ordering::Release);
+    }
+}
+
+/// That the dispatcher's task lives. Dropped with it, also by a panic.
+struct Beating(Arc<Heart>);
+
+impl Beating {
+    fn new(heart: Arc<Heart>) -> Self {
+        heart.starts();
+        Self(heart)
+    }
+}
+
+impl Drop for Beating {
+    fn drop(&mut self) {
+        self.0.ends();
     }
 }
 

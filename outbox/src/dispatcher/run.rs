@@ -177,6 +177,7 @@ impl<Db: Database> Run<Db> {
         let mut answers = Vec::new();
         let limit = loop {
             let now = Instant::now();
+            self.outbox.inner.heart.beats(now);
             self.start_work(now);
             self.start_writing(now);
             self.start_reading(now);

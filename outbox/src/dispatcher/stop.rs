@@ -31,6 +31,7 @@ impl<Db: Database> Run<Db> {
         self.engine.keep_open(0);
         let (mut answers, mut leaving) = (Vec::new(), Leaving::default());
         while !self.running.is_empty() {
+            self.outbox.inner.heart.beats(Instant::now());
             self.write_now();
             leaving.drained.extend(self.engine.give_up_drained());
             let left = self.leave_with(&mut leaving);

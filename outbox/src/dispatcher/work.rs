@@ -10,7 +10,7 @@ use super::{
     permit::Permit,
     run::Run,
 };
-use crate::{Database, Decision, lane::HandlerIx};
+use crate::{Clock as _, Database, Decision, SystemClock, lane::HandlerIx};
 
 /// Of an invocation that was started and has not been answered.
 #[derive(Debug, Clone, Copy)]
@@ -55,7 +55,7 @@ impl<Db: Database> Run<Db> {
     }
 
     pub(super) fn handlers_finished(&mut self, answers: &mut Vec<Answered>) {
-        let now = self.outbox.inner.clock.now();
+        let now = SystemClock.now();
         for Answered {
             work,
             number,
