@@ -93,7 +93,7 @@ impl Samples {
 
     /// For a gauge that is looked at all the time.
     pub(super) fn few(lowest: i64, newest: i64) -> Self {
-        Self::of(lowest, newest, 32, 64)
+        Self::of(lowest, newest, 64, 16)
     }
 
     /// So many ranges of so many ids from `lowest` to `newest`: all of them if they are few.

@@ -13,8 +13,8 @@ use crate::{
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Overview {
-    /// Exact where there are few. Of what is unfinished, that is below 2,000 of a status; of
-    /// what is finished, if there are no more than 2,048 records.
+    /// Exact where there are few. Of what is unfinished, that is below 500 of a status; of what
+    /// is finished, if there are no more than 1,024 records. Above that, estimates from samples.
     pub counts: Counts,
     /// Lanes that wait behind a record that failed for good.
     pub blocked_by_failed: u64,
@@ -25,10 +25,10 @@ pub struct Overview {
 }
 
 /// So many of each status are counted; whether there are more is estimated.
-const CAP: u32 = 2_000;
+const CAP: u32 = 500;
 
 impl<Db: Database> Operations<'_, Db> {
-    /// What the gauges of a dispatcher show. Reads a few thousand entries of indexes at most,
+    /// What the gauges of a dispatcher show. Reads a few thousand rows at most,
     /// however many records there are and whatever they wait for: a few milliseconds.
     ///
     /// ```

@@ -18,7 +18,7 @@ impl Table {
         }
     }
 
-    const fn is_delivery(self) -> bool {
+    pub(crate) const fn is_delivery(self) -> bool {
         matches!(self, Self::Delivery)
     }
 }
@@ -150,24 +150,6 @@ pub(super) fn capped_count(
     };
     format!(
         "select {is_delivery}, '{status}', null, count(*), {blocking} from (select {column} from {rows}{index} where status = '{status}'{order} limit {cap}) c"
-    )
-}
-
-/// One range scan of the primary key for each. The same in every database.
-pub(super) fn statuses_within(
-    names: &Names,
-    quote: char,
-    table: Table,
-    ranges: &[(i64, i64)],
-) -> String {
-    let (is_delivery, rows) = (table.is_delivery(), names.table(table.name(), quote));
-    let of = |(first, last): &(i64, i64)| {
-        format!("select status from {rows} where id between {first} and {last}")
-    };
-    let parts: Vec<String> = ranges.iter().map(of).collect();
-    format!(
-        "select {is_delivery}, s.status, null, count(*) from (\n{}\n) s group by s.status",
-        parts.join("\nunion all ")
     )
 }
 

@@ -1,14 +1,12 @@
 //! Gauges of PostgreSQL.
 
-use sqlx::{PgConnection, Postgres};
+use sqlx::{Connection as _, PgConnection, Postgres, postgres::PgRow};
 
 use crate::{
     operations::Instance,
     store::{
         Capped, Counted, GaugeSql, Names, Table,
-        gauge::{
-            Path, capped, capped_count, capped_counts, instance, open_counts, statuses_within,
-        },
+        gauge::{Path, capped, capped_count, capped_counts, instance, open_counts},
         report::counted,
         trusted,
     },
@@ -28,6 +26,19 @@ fn path(_: &Names) -> impl Fn(Table, &str) -> Path {
     }
 }
 
+/// Walks indexes in their order and stops early, whatever is believed of how much there is: before
+/// a table was analyzed for the first time, all of a status would be read and sorted.
+async fn in_order(connection: &mut PgConnection, sql: String) -> Result<Vec<PgRow>, sqlx::Error> {
+    let mut tx = connection.begin().await?;
+    let off = ["enable_bitmapscan", "enable_seqscan", "enable_sort", "jit"];
+    let off = off.map(|setting| format!("set_config('{setting}', 'off', true)"));
+    let set = trusted(format!("select {}", off.join(", ")));
+    sqlx::query(set).execute(&mut *tx).await?;
+    let rows = sqlx::query(trusted(sql)).fetch_all(&mut *tx).await?;
+    tx.rollback().await?;
+    Ok(rows)
+}
+
 impl GaugeSql for Postgres {
     async fn open_counts(
         connection: &mut PgConnection,
@@ -44,8 +55,7 @@ impl GaugeSql for Postgres {
         names: &Names,
         cap: u32,
     ) -> Result<Vec<Capped>, sqlx::Error> {
-        let sql = trusted(capped_counts(names, '"', path(names), cap));
-        let rows = sqlx::query(sql).fetch_all(connection).await?;
+        let rows = in_order(connection, capped_counts(names, '"', path(names), cap)).await?;
         rows.iter().map(capped).collect()
     }
 
@@ -55,9 +65,9 @@ impl GaugeSql for Postgres {
         cap: u32,
     ) -> Result<Option<Capped>, sqlx::Error> {
         let failed = (Table::Delivery, "failed");
-        let sql = trusted(capped_count(names, '"', path(names), cap, failed));
-        let row = sqlx::query(sql).fetch_optional(connection).await?;
-        row.as_ref().map(capped).transpose()
+        let sql = capped_count(names, '"', path(names), cap, failed);
+        let rows = in_order(connection, sql).await?;
+        rows.first().map(capped).transpose()
     }
 
     async fn ids(
@@ -81,10 +91,20 @@ impl GaugeSql for Postgres {
         table: Table,
         ranges: &[(i64, i64)],
     ) -> Result<Vec<Counted>, sqlx::Error> {
-        let sql = trusted(statuses_within(names, '"', table, ranges));
-        // Another text each time: not worth a place among the prepared ones.
+        let (rows, is_delivery) = (names.table(table.name(), '"'), table.is_delivery());
+        // With a limit in each, or the planner takes it for so much that it compiles it first.
+        let sql = trusted(format!(
+            "select {is_delivery}, r.status, null, count(*) from unnest($1::bigint[], $2::bigint[]) as s (first, last)
+cross join lateral (
+    select r.id, r.status from {rows} r where r.id >= s.first order by r.id limit $3
+) r where r.id <= s.last group by r.status"
+        ));
+        let width = ranges.iter().map(|(first, last)| last - first + 1).max();
+        let (first, last): (Vec<i64>, Vec<i64>) = ranges.iter().copied().unzip();
         let rows = sqlx::query(sql)
-            .persistent(false)
+            .bind(first)
+            .bind(last)
+            .bind(width.unwrap_or(0))
             .fetch_all(connection)
             .await?;
         rows.iter().map(counted).collect()
