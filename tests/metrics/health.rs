@@ -74,8 +74,8 @@ on_each_database! {
         assert!(health.ready, "no limit, no lag: {health:?}");
 
         let dispatcher = outbox.start().await.unwrap();
-        let health = until(async || strict().await, |health| health.failed == Some(2)).await;
-        assert!(health.ready && health.dispatcher == DispatcherHealth::Running, "{health:?}");
+        let health = until(async || strict().await, |health| health.failed == Some(2) && health.ready).await;
+        assert_eq!(health.dispatcher, DispatcherHealth::Running);
         publish(2..7).await;
         let health = until(async || strict().await, |health| health.fails).await;
         // As many as matter are counted.
