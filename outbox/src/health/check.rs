@@ -95,7 +95,7 @@ impl<Db: Database> HealthCheck<Db> {
     }
 
     /// Not alive if the dispatcher has not come around its loop for longer than this. It does at
-    /// least every few seconds, whatever the database does. Default: 30 s.
+    /// least every ten seconds, whatever the database does. Default: 30 s.
     pub fn max_silence(mut self, silence: Duration) -> Self {
         self.silence = silence;
         self
