@@ -1,5 +1,6 @@
 //! What a person on call looks at and changes; see [`Operations`].
 
+mod breakdown;
 mod bulk;
 mod change;
 mod estimate;
@@ -22,6 +23,7 @@ use crate::{
     store::{Counted, Names, Query, micros},
     wake::Wake,
 };
+pub use breakdown::Breakdown;
 pub use bulk::{Bulk, Pruning};
 pub use estimate::EstimatedCounts;
 use filter::LARGEST_PAGE;
@@ -135,16 +137,7 @@ impl<'a, Db: Database> Operations<'a, Db> {
             let event = one.event.take().unwrap_or_default();
             events.entry(event).or_default().add(&one);
         }
-        let counts = |(event, counts): (String, Counts)| EventCounts {
-            event,
-            pending: counts.pending,
-            scheduled: counts.scheduled,
-            unhandled: counts.unhandled,
-            waiting: counts.waiting,
-            retrying: counts.retrying,
-            failed: counts.failed,
-        };
-        Ok(events.into_iter().map(counts).collect())
+        Ok(events.into_iter().map(EventCounts::of).collect())
     }
 
     /// Failed deliveries by what went wrong, the most frequent first; the first 1,000.

@@ -1,7 +1,7 @@
 //! What can be said at a glance, however large the tables are.
 
 use super::{Counted, Names, report::Columns};
-use crate::operations::{DeliveryStatus, Instance};
+use crate::operations::{DeliveryStatus, ErrorCount, Instance};
 
 /// One of the two tables that grow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,6 +58,23 @@ pub trait GaugeSql: sqlx::Database {
         cap: u32,
     ) -> impl Future<Output = Result<Option<Capped>, sqlx::Error>> + Send;
 
+    /// How many of each event, of these statuses: of all, or of the oldest and the newest [`END`].
+    #[doc(hidden)]
+    fn events_of(
+        connection: &mut Self::Connection,
+        names: &Names,
+        parts: &[Part],
+    ) -> impl Future<Output = Result<Vec<Counted>, sqlx::Error>> + Send;
+
+    /// Failed deliveries by fingerprint and handler, the most frequent first, in the same way.
+    #[doc(hidden)]
+    fn errors_of(
+        connection: &mut Self::Connection,
+        names: &Names,
+        extent: Extent,
+        limit: u32,
+    ) -> impl Future<Output = Result<Vec<ErrorCount>, sqlx::Error>> + Send;
+
     /// The lowest and the highest id.
     #[doc(hidden)]
     fn ids(
@@ -88,6 +105,112 @@ pub trait GaugeSql: sqlx::Database {
         connection: &mut Self::Connection,
         names: &Names,
     ) -> impl Future<Output = Result<Option<i64>, sqlx::Error>> + Send;
+}
+
+/// How much of a status is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// There are no more than twice [`END`].
+    All,
+    /// The oldest and the newest, [`END`] of each.
+    Ends,
+}
+
+/// So many at each end.
+pub(crate) const END: u32 = 5_000;
+
+/// One status, and how much of it is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Part {
+    pub(crate) table: Table,
+    /// As it is stored.
+    pub(crate) status: &'static str,
+    pub(crate) extent: Extent,
+}
+
+/// Rows of a status, in the order of its path and from its other end. The same in every database.
+fn ends(
+    names: &Names,
+    quote: char,
+    path: impl Fn(Table, &str) -> Path,
+    part: Part,
+    columns: &str,
+) -> String {
+    let (rows, status) = (names.table(part.table.name(), quote), part.status);
+    let (index, order) = path(part.table, status);
+    let back = format!("{} desc", order.replace(',', " desc,"));
+    let first = |alias: char, order: &str, limit: u32| {
+        format!(
+            "select {alias}.* from (select {columns} from {rows}{index} where status = '{status}'{order} limit {limit}) {alias}"
+        )
+    };
+    match part.extent {
+        Extent::All => first('a', order, END * 2),
+        Extent::Ends => format!(
+            "{} union all {}",
+            first('a', order, END),
+            first('b', &back, END)
+        ),
+    }
+}
+
+/// How many of each event. The same in every database.
+pub(super) fn events_of(
+    names: &Names,
+    quote: char,
+    path: impl Fn(Table, &str) -> Path,
+    parts: &[Part],
+) -> String {
+    let record = names.table("record", quote);
+    let of = |part: &Part| {
+        let status = part.status;
+        match part.table {
+            Table::Record => {
+                let rows = ends(names, quote, &path, *part, "event");
+                format!(
+                    "select false, '{status}', s.event, count(*) from ({rows}) s group by s.event"
+                )
+            }
+            Table::Delivery => {
+                let rows = ends(names, quote, &path, *part, "record_id");
+                format!(
+                    "select true, '{status}', r.event, count(*) from ({rows}) s join {record} r on r.id = s.record_id group by r.event"
+                )
+            }
+        }
+    };
+    let parts: Vec<String> = parts.iter().map(of).collect();
+    parts.join("\nunion all ")
+}
+
+/// Failed deliveries by fingerprint and handler. The same in every database.
+pub(super) fn errors_of(
+    names: &Names,
+    quote: char,
+    path: impl Fn(Table, &str) -> Path,
+    extent: Extent,
+    limit: u32,
+) -> String {
+    let (delivery, part) = (
+        names.table("delivery", quote),
+        Part {
+            table: Table::Delivery,
+            status: "failed",
+            extent,
+        },
+    );
+    let rows = ends(names, quote, path, part, "fingerprint, handler, record_id");
+    format!(
+        "select g.fingerprint, g.handler, d.error_kind, d.error, g.count, g.oldest, g.newest
+from (
+    select coalesce(fingerprint, '') as fingerprint, handler, count(*) as count, min(record_id) as oldest,
+        max(record_id) as newest
+    from ({rows}) s group by 1, 2
+    order by 3 desc, 1, 2 limit {limit}
+) g
+join {delivery} d on d.record_id = g.newest and d.handler = g.handler
+order by g.count desc, g.fingerprint, g.handler"
+    )
 }
 
 /// One count for each status, each from the index of its own. The same in every database.

@@ -3,11 +3,13 @@
 use sqlx::{MySql, MySqlConnection};
 
 use crate::{
-    operations::Instance,
+    operations::{ErrorCount, Instance},
     store::{
-        Capped, Counted, GaugeSql, Names, Table,
-        gauge::{Path, capped, capped_count, capped_counts, instance, open_counts},
-        report::counted,
+        Capped, Counted, Extent, GaugeSql, Names, Part, Table,
+        gauge::{
+            Path, capped, capped_count, capped_counts, errors_of, events_of, instance, open_counts,
+        },
+        report::{counted, error_count},
         trusted,
     },
 };
@@ -15,13 +17,13 @@ use crate::{
 /// The index that begins with the status, named: it is one of several that do.
 fn path(names: &Names) -> impl Fn(Table, &str) -> Path {
     |table, status| {
-        let index = match (table, status) {
-            (Table::Record, "scheduled") => "record_scheduled",
-            (Table::Record, _) => "record_pending",
-            (Table::Delivery, "scheduled") => "delivery_due",
-            (Table::Delivery, _) => "delivery_waiting",
+        let (index, order) = match (table, status) {
+            (Table::Record, "scheduled") => ("record_scheduled", " order by part, due_at"),
+            (Table::Record, _) => ("record_pending", " order by part, id"),
+            (Table::Delivery, "scheduled") => ("delivery_due", " order by part, due_at"),
+            (Table::Delivery, _) => ("delivery_waiting", " order by id"),
         };
-        (format!(" force index (`{}`)", names.plain(index)), "")
+        (format!(" force index (`{}`)", names.plain(index)), order)
     }
 }
 
@@ -55,6 +57,27 @@ impl GaugeSql for MySql {
         let sql = trusted(capped_count(names, '`', path(names), cap, failed));
         let row = sqlx::query(sql).fetch_optional(connection).await?;
         row.as_ref().map(capped).transpose()
+    }
+
+    async fn events_of(
+        connection: &mut MySqlConnection,
+        names: &Names,
+        parts: &[Part],
+    ) -> Result<Vec<Counted>, sqlx::Error> {
+        let sql = trusted(events_of(names, '`', path(names), parts));
+        let rows = sqlx::query(sql).fetch_all(connection).await?;
+        rows.iter().map(counted).collect()
+    }
+
+    async fn errors_of(
+        connection: &mut MySqlConnection,
+        names: &Names,
+        extent: Extent,
+        limit: u32,
+    ) -> Result<Vec<ErrorCount>, sqlx::Error> {
+        let sql = trusted(errors_of(names, '`', path(names), extent, limit));
+        let rows = sqlx::query(sql).fetch_all(connection).await?;
+        rows.iter().map(error_count).collect()
     }
 
     async fn ids(

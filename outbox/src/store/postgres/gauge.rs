@@ -3,11 +3,13 @@
 use sqlx::{Connection as _, PgConnection, Postgres, postgres::PgRow};
 
 use crate::{
-    operations::Instance,
+    operations::{ErrorCount, Instance},
     store::{
-        Capped, Counted, GaugeSql, Names, Table,
-        gauge::{Path, capped, capped_count, capped_counts, instance, open_counts},
-        report::counted,
+        Capped, Counted, Extent, GaugeSql, Names, Part, Table,
+        gauge::{
+            Path, capped, capped_count, capped_counts, errors_of, events_of, instance, open_counts,
+        },
+        report::{counted, error_count},
         trusted,
     },
 };
@@ -68,6 +70,26 @@ impl GaugeSql for Postgres {
         let sql = capped_count(names, '"', path(names), cap, failed);
         let rows = in_order(connection, sql).await?;
         rows.first().map(capped).transpose()
+    }
+
+    async fn events_of(
+        connection: &mut PgConnection,
+        names: &Names,
+        parts: &[Part],
+    ) -> Result<Vec<Counted>, sqlx::Error> {
+        let rows = in_order(connection, events_of(names, '"', path(names), parts)).await?;
+        rows.iter().map(counted).collect()
+    }
+
+    async fn errors_of(
+        connection: &mut PgConnection,
+        names: &Names,
+        extent: Extent,
+        limit: u32,
+    ) -> Result<Vec<ErrorCount>, sqlx::Error> {
+        let sql = errors_of(names, '"', path(names), extent, limit);
+        let rows = in_order(connection, sql).await?;
+        rows.iter().map(error_count).collect()
     }
 
     async fn ids(

@@ -4,11 +4,13 @@ use sqlx::{Sqlite, SqliteConnection};
 
 use super::NOW;
 use crate::{
-    operations::Instance,
+    operations::{ErrorCount, Instance},
     store::{
-        Capped, Counted, GaugeSql, Names, Table,
-        gauge::{Path, capped, capped_count, capped_counts, instance, open_counts},
-        report::counted,
+        Capped, Counted, Extent, GaugeSql, Names, Part, Table,
+        gauge::{
+            Path, capped, capped_count, capped_counts, errors_of, events_of, instance, open_counts,
+        },
+        report::{counted, error_count},
         trusted,
     },
 };
@@ -58,6 +60,27 @@ impl GaugeSql for Sqlite {
         let sql = trusted(capped_count(names, '"', path(names), cap, failed));
         let row = sqlx::query(sql).fetch_optional(connection).await?;
         row.as_ref().map(capped).transpose()
+    }
+
+    async fn events_of(
+        connection: &mut SqliteConnection,
+        names: &Names,
+        parts: &[Part],
+    ) -> Result<Vec<Counted>, sqlx::Error> {
+        let sql = trusted(events_of(names, '"', path(names), parts));
+        let rows = sqlx::query(sql).fetch_all(connection).await?;
+        rows.iter().map(counted).collect()
+    }
+
+    async fn errors_of(
+        connection: &mut SqliteConnection,
+        names: &Names,
+        extent: Extent,
+        limit: u32,
+    ) -> Result<Vec<ErrorCount>, sqlx::Error> {
+        let sql = trusted(errors_of(names, '"', path(names), extent, limit));
+        let rows = sqlx::query(sql).fetch_all(connection).await?;
+        rows.iter().map(error_count).collect()
     }
 
     async fn ids(
