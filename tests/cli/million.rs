@@ -2,13 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use outbox_tests::{database::postgres, on_each_database};
+use outbox_tests::{database, on_each_database};
 
 use crate::program::outbox;
 
 #[tokio::test]
 async fn status_answers_at_once_over_a_million_completed_records() {
-    let db = postgres::fresh().await;
+    let db = database::postgres::fresh().await;
     let insert = |status: &str, count: u32| {
         format!(
             "insert into outbox_record (part, status, key, event, version, event_id, payload, completed_at) \
@@ -16,8 +16,8 @@ async fn status_answers_at_once_over_a_million_completed_records() {
             from generate_series(1, {count}) n"
         )
     };
-    postgres::execute(&db.pool, &insert("completed", 1_000_000)).await;
-    postgres::execute(&db.pool, &insert("pending", 10_000)).await;
+    database::postgres::execute(&db.pool, &insert("completed", 1_000_000)).await;
+    database::postgres::execute(&db.pool, &insert("pending", 10_000)).await;
 
     let began = Instant::now();
     let status = outbox(&db.url(), "status --json").await.object();
