@@ -88,18 +88,20 @@ pub(super) struct Samples {
 impl Samples {
     /// For a person who asks.
     fn many(lowest: i64, newest: i64) -> Self {
-        Self::of(lowest, newest, 64, 128)
+        Self::of(lowest, newest, 64 * 128, 128)
     }
 
     /// For a gauge that is looked at all the time.
     pub(super) fn few(lowest: i64, newest: i64) -> Self {
-        Self::of(lowest, newest, 64, 16)
+        Self::of(lowest, newest, 1_024, 8)
     }
 
-    /// So many ranges of so many ids from `lowest` to `newest`: all of them if they are few.
-    fn of(lowest: i64, newest: i64, count: i64, width: i64) -> Self {
+    /// 64 ranges of so many ids from `lowest` to `newest`: all of them if they are few. More ranges
+    /// say more than wider ones: what has a status stands together.
+    fn of(lowest: i64, newest: i64, few: i64, width: i64) -> Self {
+        let count = 64;
         let all = newest.saturating_sub(lowest).saturating_add(1).max(1);
-        if all <= count * width {
+        if all <= few {
             return Self {
                 ranges: vec![(lowest, newest)],
                 inside: 1,
@@ -154,6 +156,16 @@ mod tests {
             assert!(samples.ranges.iter().all(|(a, b)| b - a == 127));
             assert!(samples.ranges.windows(2).all(|two| two[0].1 < two[1].0));
         }
+    }
+
+    #[test]
+    fn a_gauge_looks_at_less() {
+        assert!(Samples::few(1, 1_024).exact());
+        let samples = Samples::few(1, 1_025);
+        assert_eq!(samples.ranges.len(), 64);
+        assert!(samples.ranges.iter().all(|(a, b)| b - a == 7));
+        assert!(samples.ranges.windows(2).all(|two| two[0].1 < two[1].0));
+        assert_eq!(Samples::few(1, 1_000_000).scaled(64 * 8), 1_000_000);
     }
 
     #[test]
