@@ -26,6 +26,8 @@
 //!
 //! **metrics** is what all of these count, and **health** what a probe asks.
 //!
+//! **trace** is what is told of all this in spans and log lines.
+//!
 //! **config** is the same from a file and the environment; **testing** drives all of it by hand.
 
 mod attempt;
@@ -33,6 +35,7 @@ mod clock;
 mod metadata;
 mod nearest;
 mod record;
+mod trace;
 
 mod event;
 
@@ -100,8 +103,8 @@ pub use attempt::Attempt;
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use config::{
     BasePolicy, Config, ConfigError, DuplicateErrorName, ExponentialConfig, FixedConfig,
-    JitteredConfig, LinearConfig, LockingConfig, MetricsConfig, Place, PolicyConfig, PolicyKind,
-    ProcessingConfig, Retention, RetryConfig, SchemaInitializationConfig,
+    JitteredConfig, LinearConfig, LockingConfig, MetricsConfig, ObservabilityConfig, Place,
+    PolicyConfig, PolicyKind, ProcessingConfig, Retention, RetryConfig, SchemaInitializationConfig,
 };
 #[cfg(feature = "config")]
 pub use config::{ConfigLoader, Format};

@@ -382,7 +382,11 @@ impl<Db: Database> OutboxBuilder<Db> {
                 hand_clock: self.hand_clock,
                 inserts: Db::inserts(&names),
                 names,
-                registry: self.registry.on_database::<Db>().build()?,
+                registry: self
+                    .registry
+                    .logs_keys(self.config.observability.log_keys)
+                    .on_database::<Db>()
+                    .build()?,
                 pool: self.pool,
                 limits: self.limits,
                 partitions: PARTITIONS,

@@ -13,6 +13,7 @@ mod jitter;
 mod load;
 mod locking;
 mod metrics;
+mod observability;
 mod place;
 mod policy;
 mod retention;
@@ -28,6 +29,7 @@ pub use error_names::DuplicateErrorName;
 pub use load::{ConfigLoader, Format};
 pub use locking::LockingConfig;
 pub use metrics::MetricsConfig;
+pub use observability::ObservabilityConfig;
 pub use place::Place;
 pub use policy::{
     BasePolicy, ExponentialConfig, FixedConfig, JitteredConfig, LinearConfig, PolicyConfig,
@@ -49,6 +51,7 @@ pub use retry::RetryConfig;
 /// | `processing.max-in-memory` | [`ProcessingConfig::max_in_memory`] | 16384 |
 /// | `metrics.sampling` | [`MetricsConfig::sampling`] | true |
 /// | `metrics.sample-interval` | [`MetricsConfig::sample_interval`] | 15 s |
+/// | `observability.log-keys` | [`ObservabilityConfig::log_keys`] | false |
 /// | `retry` | [`retry`](Self::retry) | see [`RetryConfig`] |
 ///
 /// Durations are whole milliseconds or text such as `"5s"`; a bare number in `locking` counts
@@ -89,6 +92,8 @@ pub struct Config {
     pub processing: ProcessingConfig,
     /// How often the gauges look at the database.
     pub metrics: MetricsConfig,
+    /// What log lines and spans may tell.
+    pub observability: ObservabilityConfig,
     /// The default retry policy and the named ones.
     pub retry: RetryConfig,
 }
@@ -118,13 +123,14 @@ pub struct ProcessingConfig {
 
 /// The keys of [`Written`], to recognise a file that has none of the prefixes.
 #[cfg(any(test, feature = "config"))]
-const KEYS: [&str; 9] = [
+const KEYS: [&str; 10] = [
     "poll-interval",
     "locking",
     "stuck-threshold",
     "schema-initialization",
     "processing",
     "metrics",
+    "observability",
     "retry",
     "include-exceptions",
     "exclude-exceptions",
@@ -142,6 +148,7 @@ struct Written {
     schema_initialization: SchemaInitializationConfig,
     processing: ProcessingConfig,
     metrics: MetricsConfig,
+    observability: ObservabilityConfig,
     retry: RetryConfig,
     include_exceptions: Vec<String>,
     exclude_exceptions: Vec<String>,
@@ -162,6 +169,7 @@ impl From<Written> for Config {
             schema_initialization: written.schema_initialization,
             processing: written.processing,
             metrics: written.metrics,
+            observability: written.observability,
             retry,
         }
     }
@@ -182,6 +190,7 @@ impl Default for Written {
             schema_initialization: SchemaInitializationConfig::default(),
             processing: ProcessingConfig::default(),
             metrics: MetricsConfig::default(),
+            observability: ObservabilityConfig::default(),
             retry: RetryConfig::default(),
             include_exceptions: Vec::new(),
             exclude_exceptions: Vec::new(),
@@ -278,6 +287,7 @@ mod tests {
         let text = r#"{
             "poll-interval": 250, "stuck-threshold": "5m", "processing": {"stop-on-first-failure": false, "retention": "delete", "max-in-memory": 64},
             "metrics": {"sampling": false, "sample-interval": "1m"},
+            "observability": {"log-keys": true},
             "retry": {
                 "policy": "linear", "jitter": 0.5, "max-elapsed": "2h", "exclude-exceptions": ["std::fmt::Error"],
                 "pin-at-schedule": true, "policies": { "bank": { "policy": "jittered" } }

@@ -291,10 +291,12 @@ impl<Db: Database> Shared<Db> {
             self.durations.took(work.handler, begun);
         }
         decision.unwrap_or_else(|panic| {
-            Some(Decision::Failed {
+            let decision = Decision::Failed {
                 error: Panicked::with(&*panic),
                 because: FailedBecause::PolicyPanicked,
-            })
+            };
+            handler.decided(&work.record, work.attempt, &decision, &*self.inner.clock);
+            Some(decision)
         })
     }
 }

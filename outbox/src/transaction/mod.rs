@@ -55,6 +55,7 @@ mod decide;
 mod error;
 mod inbox;
 mod isolation;
+mod line;
 mod observer;
 mod run;
 mod session;
@@ -82,7 +83,7 @@ pub use sleeper::Sleeper;
 pub use tier::TxRetry;
 
 use self::{budget::Bucket, circuit::Circuit};
-use crate::{Clock, Database, Outbox, SystemClock, metrics::Metered, store::Names};
+use crate::{Clock, Database, Outbox, SystemClock, metrics::Metered, store::Names, trace::Rate};
 
 /// Starts transactions on a pool; an [`Outbox`] has one, and
 /// [`transaction`](Outbox::transaction) is the short way to it.
@@ -118,6 +119,8 @@ struct Shared {
     /// By operation; names in the source, so there are few.
     buckets: Mutex<HashMap<&'static str, Bucket>>,
     circuit: Mutex<Circuit>,
+    /// How many retries are logged.
+    retries: Rate,
 }
 
 impl Shared {
