@@ -1,4 +1,4 @@
-//! The log lines of the reference's section 36, with its fields.
+//! The log lines of retries: their levels, and their fields, which are stable.
 
 use std::{
     collections::BTreeMap,
