@@ -12,8 +12,10 @@ use sqlx::{
 };
 use tokio::time::{Instant, sleep, timeout};
 
+mod console;
 mod web;
 
+pub use console::{Console, Ended};
 pub use web::{http, stop_signal};
 
 /// A SQLite database in a folder of its own, which is removed with this value.

@@ -3,6 +3,7 @@
 
 pub mod database;
 pub mod effects;
+pub mod order;
 
 use std::sync::Arc;
 

@@ -4,12 +4,13 @@
 
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
-use futures_util::FutureExt as _;
+use futures_util::{FutureExt as _, future::Either};
+use tracing::{Instrument as _, Span};
 
 use crate::{
     Attempt, Clock, Completion, Context, Decision, FailedBecause, HandlerEntry, HandlerError,
     Metadata, NoHandler, Outcome, Panicked, Record, Registry, TimedOut, decide, handler::States,
-    registry::Invocation,
+    registry::Invocation, trace,
 };
 
 impl Registry {
@@ -58,8 +59,28 @@ impl Registry {
 }
 
 impl HandlerEntry {
-    /// The same for a handler that is known to take the event.
-    pub(crate) async fn dispatch(
+    /// The same for a handler that is known to take the event. To be awaited at once: an attempt's
+    /// span begins here. What has none carries nothing of it along.
+    pub(crate) fn dispatch<'a>(
+        &'a self,
+        record: &'a Arc<Record>,
+        attempt: Attempt,
+        states: &'a Arc<States>,
+        clock: &'a dyn Clock,
+    ) -> impl Future<Output = Decision> + Send + 'a {
+        let span = trace::attempt(self, record, attempt);
+        let attempt = self.attempt(record, attempt, states, clock);
+        let Some(span) = span else {
+            return Either::Left(attempt);
+        };
+        Either::Right(Box::pin(async move {
+            let decision = attempt.instrument(span.clone()).await;
+            trace::decided(&span, Some(&decision));
+            decision
+        }))
+    }
+
+    async fn attempt(
         &self,
         record: &Arc<Record>,
         attempt: Attempt,
@@ -68,13 +89,29 @@ impl HandlerEntry {
     ) -> Decision {
         let mut context = self.context(record, attempt, states);
         let outcome = self.invoke(&mut context).await;
-        match self.decide(outcome, record, attempt, clock) {
+        let decision = match self.decide(outcome, record, attempt, clock) {
             Decision::Failed { error, because } if self.falls_back(because) => {
                 let mut context = context.with_failure(error);
                 let outcome = self.invoke_fallback(&mut context).await;
                 fell_back(context, outcome, because)
             }
             decision => decision,
+        };
+        self.decided(record, attempt, &decision, clock);
+        decision
+    }
+
+    /// Logs what was decided. Inside the attempt's span, so that the line belongs to its trace.
+    pub(crate) fn decided(
+        &self,
+        record: &Record,
+        attempt: Attempt,
+        decision: &Decision,
+        clock: &dyn Clock,
+    ) {
+        if !matches!(decision, Decision::Completed(Completion::Handled)) {
+            let now = clock.now();
+            self.lines.decided(self, record, attempt, decision, now);
         }
     }
 
@@ -89,8 +126,12 @@ impl HandlerEntry {
     }
 
     /// Runs the handler.
-    pub(crate) async fn invoke(&self, context: &mut Context) -> Outcome {
-        guarded((self.registration.invoke)(context), self.timeout()).await
+    pub(crate) fn invoke<'a>(
+        &self,
+        context: &'a mut Context,
+    ) -> impl Future<Output = Outcome> + Send + use<'a> {
+        let span = trace::handler(context.metadata(), false);
+        run((self.registration.invoke)(context), self.timeout(), span)
     }
 
     pub(crate) fn decide(
@@ -113,7 +154,10 @@ impl HandlerEntry {
     /// Runs the fallback, once.
     pub(crate) async fn invoke_fallback(&self, context: &mut Context) -> Outcome {
         match self.registration.fallback {
-            Some(fallback) => guarded((fallback.invoke)(context), self.timeout()).await,
+            Some(fallback) => {
+                let span = trace::handler(context.metadata(), true);
+                run((fallback.invoke)(context), self.timeout(), span).await
+            }
             None => Outcome::Failed(HandlerError::permanent("there is no fallback")),
         }
     }
@@ -131,6 +175,23 @@ pub(crate) fn fell_back(context: Context, outcome: Outcome, because: FailedBecau
             because,
         },
     }
+}
+
+/// Runs an invocation, in a span if somebody wants one.
+fn run(
+    invocation: Invocation<'_>,
+    limit: Option<Duration>,
+    span: Option<Span>,
+) -> impl Future<Output = Outcome> + Send {
+    let Some(span) = span else {
+        return Either::Left(guarded(invocation, limit));
+    };
+    Either::Right(Box::pin(async move {
+        let invocation = Box::pin(invocation.instrument(span.clone()));
+        let outcome = guarded(invocation, limit).await;
+        trace::invoked(&span, &outcome);
+        outcome
+    }))
 }
 
 /// Runs an invocation to its end, its time limit or its panic.

@@ -24,6 +24,10 @@
 //! **transaction** is beside that way: the service's own transactions, tried again as a whole;
 //! commands that are done once, and an inbox.
 //!
+//! **metrics** is what all of these count, and **health** what a probe asks.
+//!
+//! **trace** is what is told of all this in spans and log lines.
+//!
 //! **config** is the same from a file and the environment; **testing** drives all of it by hand.
 
 mod attempt;
@@ -31,13 +35,18 @@ mod clock;
 mod metadata;
 mod nearest;
 mod record;
+mod trace;
 
 mod event;
 
 #[cfg(feature = "_store")]
 mod error;
 #[cfg(feature = "_store")]
+pub mod health;
+#[cfg(feature = "_store")]
 mod limits;
+#[cfg(feature = "_store")]
+pub mod metrics;
 #[cfg(feature = "_store")]
 pub mod operations;
 #[cfg(feature = "_store")]
@@ -94,8 +103,8 @@ pub use attempt::Attempt;
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use config::{
     BasePolicy, Config, ConfigError, DuplicateErrorName, ExponentialConfig, FixedConfig,
-    JitteredConfig, LinearConfig, LockingConfig, Place, PolicyConfig, PolicyKind, ProcessingConfig,
-    Retention, RetryConfig, SchemaInitializationConfig,
+    JitteredConfig, LinearConfig, LockingConfig, MetricsConfig, ObservabilityConfig, Place,
+    PolicyConfig, PolicyKind, ProcessingConfig, Retention, RetryConfig, SchemaInitializationConfig,
 };
 #[cfg(feature = "config")]
 pub use config::{ConfigLoader, Format};

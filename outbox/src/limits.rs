@@ -1,6 +1,12 @@
 //! What may be published: checked before any SQL, so that a refusal leaves the transaction as it was.
 
-use crate::{Error, Record, Result, record::LONGEST_NAME};
+use std::collections::BTreeMap;
+
+use crate::{
+    Error, Record, Result,
+    record::LONGEST_NAME,
+    trace::{TRACEPARENT, TRACESTATE},
+};
 
 /// How much one record may hold.
 ///
@@ -29,6 +35,22 @@ impl Default for Limits {
 }
 
 impl Limits {
+    /// Adds the headers of a trace, unless the publisher has named one. They are left out where
+    /// there is no room: nobody's event is refused because it is traced.
+    pub(crate) fn add_trace(
+        &self,
+        headers: &mut BTreeMap<String, String>,
+        trace: &[(String, String)],
+    ) {
+        let bytes: usize = bytes(headers.iter()) + bytes(trace.iter().map(|(n, v)| (n, v)));
+        if trace.is_empty() || headers.contains_key(TRACEPARENT) || bytes > self.header_bytes {
+            return;
+        }
+        // One that came without its `traceparent` belongs to something else.
+        headers.remove(TRACESTATE);
+        headers.extend(trace.iter().cloned());
+    }
+
     pub(crate) fn check(
         &self,
         event: &'static str,
@@ -47,17 +69,18 @@ impl Limits {
                 instead,
             })
         };
-        let headers = record
-            .headers
-            .iter()
-            .map(|(name, value)| name.len() + value.len());
         within(
             "the payload",
             record.payload.len(),
             self.payload_bytes,
             ": publish a reference to the data, or raise `Limits::payload_bytes`",
         )?;
-        within("the headers", headers.sum(), self.header_bytes, "")?;
+        within(
+            "the headers",
+            bytes(record.headers.iter()),
+            self.header_bytes,
+            "",
+        )?;
         within(
             "the key",
             record.key.len(),
@@ -80,4 +103,9 @@ impl Limits {
         }
         Ok(())
     }
+}
+
+/// Names and values together.
+fn bytes<'a>(headers: impl Iterator<Item = (&'a String, &'a String)>) -> usize {
+    headers.map(|(name, value)| name.len() + value.len()).sum()
 }

@@ -5,7 +5,10 @@ use std::{collections::BTreeMap, sync::Arc};
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use crate::{Attempt, Record};
+use crate::{
+    Attempt, Record,
+    trace::{TRACEPARENT, trace_parent, trace_state},
+};
 
 /// What is known about a record and this attempt at it. Take it as `&Metadata`.
 ///
@@ -105,10 +108,19 @@ impl Metadata {
         &self.record.headers
     }
 
-    /// The publisher's trace context (W3C `traceparent`), if it had one.
+    /// The publisher's trace context (W3C `traceparent`), if it had one. One that is not valid is
+    /// none; it is in the [headers](Self::headers) all the same.
     #[must_use]
     pub fn trace_context(&self) -> Option<&str> {
-        self.record.headers.get("traceparent").map(String::as_str)
+        let parent = self.record.headers.get(TRACEPARENT)?;
+        trace_parent(parent).map(|_| &**parent)
+    }
+
+    /// What belongs to the [trace context](Self::trace_context) (W3C `tracestate`), if there is one.
+    #[must_use]
+    pub fn trace_state(&self) -> Option<&str> {
+        self.trace_context()?;
+        trace_state(&self.record.headers)
     }
 
     pub(crate) fn record(&self) -> &Arc<Record> {

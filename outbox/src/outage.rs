@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::{ThreadRandom, backoff, retry::between};
+use crate::{ThreadRandom, backoff, metrics::database_error, retry::between};
 
 /// Consecutive failures of the database. Written by whoever talks to it; dropped with it.
 #[derive(Debug, Default)]
@@ -22,8 +22,9 @@ const SAID_AGAIN: Duration = Duration::from_secs(30);
 impl Outage {
     /// How long to wait before the next try: longer each time, and never the same for two
     /// processes.
-    pub(crate) fn failed(&mut self, doing: &str, error: &sqlx::Error) -> Duration {
+    pub(crate) fn failed(&mut self, doing: &'static str, error: &sqlx::Error) -> Duration {
         let now = Instant::now();
+        database_error(doing);
         self.failures = self.failures.saturating_add(1);
         self.began.get_or_insert(now);
         let is_new = self

@@ -19,6 +19,7 @@ use crate::{
     Clock, Config, Database, IntoPolicy, Limits, Operations, Registered, Registry, RegistryBuilder,
     Result, Retention, SystemClock,
     fetch::Fetcher,
+    health::Heart,
     settle::Settler,
     store::{self, Due, Inserts, Names},
     transaction::{Observer, Sleeper, Transactions},
@@ -59,6 +60,7 @@ pub(crate) struct Inner<Db: Database> {
     pub(crate) wake: Arc<Wake>,
     /// Whether a dispatcher of this outbox runs.
     pub(crate) running: Arc<AtomicBool>,
+    pub(crate) heart: Arc<Heart>,
     /// Microseconds added to the database's clock; zero outside of tests.
     pub(crate) offset: AtomicI64,
     pub(crate) inserts: Inserts,
@@ -380,13 +382,18 @@ impl<Db: Database> OutboxBuilder<Db> {
                 hand_clock: self.hand_clock,
                 inserts: Db::inserts(&names),
                 names,
-                registry: self.registry.on_database::<Db>().build()?,
+                registry: self
+                    .registry
+                    .logs_keys(self.config.observability.log_keys)
+                    .on_database::<Db>()
+                    .build()?,
                 pool: self.pool,
                 limits: self.limits,
                 partitions: PARTITIONS,
                 pinned_max_retries: self.config.retry.pinned_max_retries(),
                 wake: Arc::default(),
                 running: Arc::default(),
+                heart: Arc::new(Heart::new()),
                 offset: AtomicI64::new(0),
                 config: self.config,
             }),

@@ -3,12 +3,14 @@
 use std::{fmt, time::Duration};
 
 use jiff::Timestamp;
+use tracing::{Instrument as _, Span};
 
 use crate::{
     Database, Outbox, OutboxEvent, Record, Result,
     error::While as _,
     partition::partition_of,
     store::{Due, NewRecord},
+    trace::{self, Sent},
 };
 
 impl<Db: Database> Outbox<Db> {
@@ -39,9 +41,24 @@ impl<Db: Database> Outbox<Db> {
         if events.is_empty() {
             return Ok(());
         }
+        let span = trace::publish(E::NAME, events.len());
+        let written = self.write_all(connection, events);
+        let written = written.instrument(span.clone()).await;
+        let outcome = written.as_ref().map_or(Sent::Failed, |()| Sent::Published);
+        trace::published(&span, outcome);
+        written
+    }
+
+    /// [`publish_all`](Self::publish_all) inside its span.
+    async fn write_all<E: OutboxEvent>(
+        &self,
+        connection: &mut Db::Connection,
+        events: &[E],
+    ) -> Result<()> {
+        let trace = trace::carried();
         let records = events
             .iter()
-            .map(|event| self.schedule(event).into_record())
+            .map(|event| self.schedule(event).into_record(&trace))
             .collect::<Result<Vec<NewRecord>>>()?;
         let written = Db::insert_all(connection, &self.inner.inserts, &records).await;
         #[cfg(feature = "testing")]
@@ -163,8 +180,28 @@ impl<Db: Database, E: OutboxEvent> Schedule<'_, Db, E> {
     /// When the event is not valid or something is too long, before any SQL; or when the
     /// database fails.
     pub async fn send(self, connection: &mut Db::Connection) -> Result<Scheduled> {
+        let span = trace::publish(E::NAME, 1);
+        let sent = self.write(connection, &span);
+        let sent = sent.instrument(span.clone()).await;
+        let outcome = match &sent {
+            Ok(Scheduled::Published { record_id }) => {
+                span.record("record_id", record_id);
+                Sent::Published
+            }
+            Ok(Scheduled::Duplicate) => Sent::Duplicate,
+            Err(_) => Sent::Failed,
+        };
+        trace::published(&span, outcome);
+        sent
+    }
+
+    /// [`send`](Self::send) inside its span.
+    async fn write(self, connection: &mut Db::Connection, span: &Span) -> Result<Scheduled> {
         let (inner, due) = (&self.outbox.inner, self.due);
-        let record = self.into_record()?;
+        let record = self.into_record(&trace::carried())?;
+        if inner.config.observability.log_keys {
+            span.record("key", &*record.record.key);
+        }
         let written = Db::insert(connection, &inner.inserts, &record)
             .await
             .doing("publishing an event")?;
@@ -183,13 +220,15 @@ impl<Db: Database, E: OutboxEvent> Schedule<'_, Db, E> {
         })
     }
 
-    fn into_record(self) -> Result<NewRecord> {
+    /// In this trace, unless the headers name another.
+    fn into_record(self, trace: &[(String, String)]) -> Result<NewRecord> {
         let inner = &self.outbox.inner;
         let mut record = Record::of(self.event, &*inner.clock)?;
         if let Some(key) = self.key {
             record.key = key;
         }
         record.headers.extend(self.headers);
+        inner.limits.add_trace(&mut record.headers, trace);
         record.max_retries = self.max_retries.or(inner.pinned_max_retries);
         inner
             .limits

@@ -2,13 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use outbox_tests::database::postgres;
+use outbox_tests::{database, on_each_database};
 
 use crate::program::outbox;
 
 #[tokio::test]
 async fn status_answers_at_once_over_a_million_completed_records() {
-    let db = postgres::fresh().await;
+    let db = database::postgres::fresh().await;
     let insert = |status: &str, count: u32| {
         format!(
             "insert into outbox_record (part, status, key, event, version, event_id, payload, completed_at) \
@@ -16,8 +16,8 @@ async fn status_answers_at_once_over_a_million_completed_records() {
             from generate_series(1, {count}) n"
         )
     };
-    postgres::execute(&db.pool, &insert("completed", 1_000_000)).await;
-    postgres::execute(&db.pool, &insert("pending", 10_000)).await;
+    database::postgres::execute(&db.pool, &insert("completed", 1_000_000)).await;
+    database::postgres::execute(&db.pool, &insert("pending", 10_000)).await;
 
     let began = Instant::now();
     let status = outbox(&db.url(), "status --json").await.object();
@@ -39,4 +39,51 @@ async fn status_answers_at_once_over_a_million_completed_records() {
     let text = outbox(&db.url(), "status").await.well();
     assert!(text.contains("completed  ~"), "{text}");
     db.pool.close().await;
+}
+
+/// Numbers from 0 to 199,999.
+const MANY: &str = "with recursive d (n) as (select 0 union all select n + 1 from d where n < 499), \
+    m (n) as (select a.n * 400 + b.n from d a cross join d b where b.n < 400)";
+
+on_each_database! {
+    async fn status_answers_at_once_beside_many_failures(db) {
+        let key = if database::NOW.starts_with("utc") { "`key`" } else { "key" };
+        let (now, id) = (database::NOW, database::ID);
+        database::execute(&db.pool, &format!(
+            "insert into outbox_record (part, status, {key}, event, version, event_id, payload, created_at) \
+            {MANY} select n % 64, 'split', 'k', case when n % 4 = 0 then 'order.paid' else 'order.created' end, 1, {id}, '{{}}', {now} \
+            from m order by n"
+        )).await;
+        database::execute(&db.pool, &format!(
+            "insert into outbox_delivery (record_id, part, {key}, handler, status, blocking, attempt, failure_count, error, error_kind, fingerprint) \
+            select id, part, {key}, 'charge', 'failed', true, 1, 1, 'declined', 'error', case when id % 10 = 0 then 'rare' else 'usual' end \
+            from outbox_record order by id"
+        )).await;
+        let began = Instant::now();
+        let status = outbox(&db.url(), "status --json").await.object();
+        let took = began.elapsed();
+        println!("status beside 200,000 failures: {took:?}");
+        assert_eq!((&status["failed"], &status["exact"]), (&200_000.into(), &false.into()));
+        let about = |value: &serde_json::Value, truth: u64| {
+            let count = value.as_u64().unwrap();
+            assert!((truth * 9 / 10..=truth * 11 / 10).contains(&count), "{count} of {truth}");
+        };
+        assert_eq!((&status["events"][0]["event"], &status["events"][1]["event"]), (&"order.created".into(), &"order.paid".into()));
+        about(&status["events"][0]["failed"], 150_000);
+        about(&status["events"][1]["failed"], 50_000);
+        assert_eq!((&status["errors"][0]["fingerprint"], &status["errors"][1]["fingerprint"]), (&"usual".into(), &"rare".into()));
+        about(&status["errors"][0]["count"], 180_000);
+        about(&status["errors"][1]["count"], 20_000);
+        assert_eq!(status["errors"][0]["oldest_record_id"], 1);
+        assert_eq!(status["errors"][1]["newest_record_id"], 200_000);
+        // Below a second on a machine with nothing else to do.
+        assert!(took < Duration::from_secs(4), "{took:?}");
+
+        let exact = outbox(&db.url(), "status --json --exact").await.object();
+        assert_eq!((&exact["events"][0]["failed"], &exact["exact"]), (&150_000.into(), &true.into()));
+        assert_eq!(exact["errors"][0]["count"], 180_000);
+        let text = outbox(&db.url(), "status").await.well();
+        assert!(text.contains("`--exact` counts them"), "{text}");
+        db.pool.close().await;
+    }
 }

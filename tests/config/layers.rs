@@ -32,6 +32,7 @@ stuck-threshold: 60000
 schema-initialization: { enabled: false }
 processing:
   stop-on-first-failure: false
+observability: { log-keys: true }
 retry:
   policy: linear
   max-retries: 0x10
@@ -53,6 +54,7 @@ poll-interval = "250ms"
 stuck-threshold = 60_000
 schema-initialization.enabled = false
 processing.stop-on-first-failure = false
+observability.log-keys = true
 
 [retry]
 policy = "linear"
@@ -77,7 +79,7 @@ fn toml_and_yaml_mean_the_same() {
 
     assert_eq!(config.poll_interval, Duration::from_millis(250));
     assert_eq!(config.lease(), Duration::from_secs(60));
-    assert!(config.retry.pin_at_schedule);
+    assert!(config.retry.pin_at_schedule && config.observability.log_keys);
     let policy = config.retry.default.unwrap();
     assert_eq!(
         (policy.policy, policy.max_retries),
@@ -169,6 +171,7 @@ fn variables_win_over_the_file() {
                 "std::fmt::Error, std::io::Error",
             ),
             ("OUTBOX__PROCESSING__STOP_ON_FIRST_FAILURE", "false"),
+            ("OUTBOX__OBSERVABILITY__LOG_KEYS", "true"),
             ("OUTBOX__LOCKING__EXTENSION_SECONDS", "45"),
             ("OUTBOX_POLL_INTERVAL", "not ours"),
             ("PATH", "/bin"),
@@ -180,7 +183,7 @@ fn variables_win_over_the_file() {
     assert!(!retry.should_retry(&std::fmt::Error.into()));
     assert!(!retry.should_retry(&std::io::Error::other("x").into()));
     assert!(retry.should_retry(&"other".into()));
-    assert!(!config.processing.stop_on_first_failure);
+    assert!(!config.processing.stop_on_first_failure && config.observability.log_keys);
     assert_eq!(
         config.poll_interval,
         Duration::from_secs(1),

@@ -61,7 +61,10 @@ async fn all(
         ("sent", "all", 0)
     );
     assert_eq!(meta.event_id().get_version_num(), 7);
-    assert_eq!(meta.trace_context(), Some("00-abc-def-01"));
+    assert_eq!(
+        meta.trace_context(),
+        Some("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
+    );
     calls.count();
     Ok(())
 }
@@ -75,9 +78,15 @@ async fn every_kind_of_argument_arrives() {
         .build()
         .unwrap();
     let mut with_headers = Record::clone(&record(&SENT));
-    with_headers.headers = [("tenant", "acme"), ("traceparent", "00-abc-def-01")]
-        .map(|(name, value)| (name.to_owned(), value.to_owned()))
-        .into();
+    with_headers.headers = [
+        ("tenant", "acme"),
+        (
+            "traceparent",
+            "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+        ),
+    ]
+    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+    .into();
     let decision = registry
         .dispatch(
             "all",

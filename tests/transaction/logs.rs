@@ -1,4 +1,4 @@
-//! The log lines of the reference's section 36, with its fields.
+//! The log lines of retries: their levels, and their fields, which are stable.
 
 use std::{
     collections::BTreeMap,
@@ -105,4 +105,25 @@ async fn a_retry_and_its_end_are_logged_without_what_users_store() {
             ]),
         ]
     );
+}
+
+#[tokio::test]
+async fn many_retries_in_a_second_are_logged_for_those_who_look_closer() {
+    let db = database::sqlite::fresh().await;
+    let (scene, lines) = (Scene::of(&db), Lines::default());
+    let _guard = tracing::subscriber::set_default(lines.clone());
+    // Each waits for 50 ms before its retry.
+    for _ in 0..12 {
+        let transaction = scene.transactions.transaction("ApproveCase");
+        let transaction = transaction.policy(policy().max_attempts(2));
+        let _ = transaction
+            .run(async |_| Err::<(), _>(Oops::Deadlock))
+            .await;
+    }
+    let lines = lines.0.lock().unwrap().clone();
+    let retries = lines
+        .iter()
+        .filter(|line| line["event"] == "transaction_retry");
+    let levels: Vec<&str> = retries.map(|line| &*line["level"]).collect();
+    assert_eq!(levels, [vec!["INFO"; 10], vec!["DEBUG"; 2]].concat());
 }

@@ -31,6 +31,10 @@ pub(super) fn config(config: &Config) -> Checked {
         let problem = "must be at least 16".to_owned();
         return mistake(&["processing", "max-in-memory"], problem);
     }
+    positive(
+        config.metrics.sample_interval,
+        &["metrics", "sample-interval"],
+    )?;
     if let Some(default) = &config.retry.default {
         within(&["retry"], policy(default))?;
     }

@@ -12,6 +12,8 @@ mod jitter;
 #[cfg(feature = "config")]
 mod load;
 mod locking;
+mod metrics;
+mod observability;
 mod place;
 mod policy;
 mod retention;
@@ -26,6 +28,8 @@ pub use error_names::DuplicateErrorName;
 #[cfg(feature = "config")]
 pub use load::{ConfigLoader, Format};
 pub use locking::LockingConfig;
+pub use metrics::MetricsConfig;
+pub use observability::ObservabilityConfig;
 pub use place::Place;
 pub use policy::{
     BasePolicy, ExponentialConfig, FixedConfig, JitteredConfig, LinearConfig, PolicyConfig,
@@ -45,6 +49,9 @@ pub use retry::RetryConfig;
 /// | `processing.stop-on-first-failure` | [`processing`](Self::processing) | true |
 /// | `processing.retention` | [`Retention`] | 7 days |
 /// | `processing.max-in-memory` | [`ProcessingConfig::max_in_memory`] | 16384 |
+/// | `metrics.sampling` | [`MetricsConfig::sampling`] | true |
+/// | `metrics.sample-interval` | [`MetricsConfig::sample_interval`] | 15 s |
+/// | `observability.log-keys` | [`ObservabilityConfig::log_keys`] | false |
 /// | `retry` | [`retry`](Self::retry) | see [`RetryConfig`] |
 ///
 /// Durations are whole milliseconds or text such as `"5s"`; a bare number in `locking` counts
@@ -83,6 +90,10 @@ pub struct Config {
     pub schema_initialization: SchemaInitializationConfig,
     /// What a failure means for the records behind it.
     pub processing: ProcessingConfig,
+    /// How often the gauges look at the database.
+    pub metrics: MetricsConfig,
+    /// What log lines and spans may tell.
+    pub observability: ObservabilityConfig,
     /// The default retry policy and the named ones.
     pub retry: RetryConfig,
 }
@@ -112,12 +123,14 @@ pub struct ProcessingConfig {
 
 /// The keys of [`Written`], to recognise a file that has none of the prefixes.
 #[cfg(any(test, feature = "config"))]
-const KEYS: [&str; 8] = [
+const KEYS: [&str; 10] = [
     "poll-interval",
     "locking",
     "stuck-threshold",
     "schema-initialization",
     "processing",
+    "metrics",
+    "observability",
     "retry",
     "include-exceptions",
     "exclude-exceptions",
@@ -134,6 +147,8 @@ struct Written {
     stuck_threshold: Option<Duration>,
     schema_initialization: SchemaInitializationConfig,
     processing: ProcessingConfig,
+    metrics: MetricsConfig,
+    observability: ObservabilityConfig,
     retry: RetryConfig,
     include_exceptions: Vec<String>,
     exclude_exceptions: Vec<String>,
@@ -153,6 +168,8 @@ impl From<Written> for Config {
             stuck_threshold: written.stuck_threshold,
             schema_initialization: written.schema_initialization,
             processing: written.processing,
+            metrics: written.metrics,
+            observability: written.observability,
             retry,
         }
     }
@@ -172,6 +189,8 @@ impl Default for Written {
             stuck_threshold: None,
             schema_initialization: SchemaInitializationConfig::default(),
             processing: ProcessingConfig::default(),
+            metrics: MetricsConfig::default(),
+            observability: ObservabilityConfig::default(),
             retry: RetryConfig::default(),
             include_exceptions: Vec::new(),
             exclude_exceptions: Vec::new(),
@@ -267,6 +286,8 @@ mod tests {
     fn what_is_written_out_reads_back_as_the_same() {
         let text = r#"{
             "poll-interval": 250, "stuck-threshold": "5m", "processing": {"stop-on-first-failure": false, "retention": "delete", "max-in-memory": 64},
+            "metrics": {"sampling": false, "sample-interval": "1m"},
+            "observability": {"log-keys": true},
             "retry": {
                 "policy": "linear", "jitter": 0.5, "max-elapsed": "2h", "exclude-exceptions": ["std::fmt::Error"],
                 "pin-at-schedule": true, "policies": { "bank": { "policy": "jittered" } }

@@ -25,6 +25,7 @@ use super::{permit::Permit, transactional::AttemptOf};
 use crate::{
     Database, Decision, FailedBecause, Panicked,
     lane::{Turn, Work},
+    metrics::Durations,
     outbox::Inner,
     store::Fence,
 };
@@ -69,6 +70,7 @@ struct Shared<Db: Database> {
     finished: UnboundedSender<Answered>,
     /// As many can run at the same moment.
     enough: usize,
+    durations: Durations,
     state: Mutex<State>,
 }
 
@@ -98,6 +100,7 @@ impl<Db: Database> Crew<Db> {
         let enough = Handle::try_current().map_or(1, |handle| handle.metrics().num_workers());
         Self {
             shared: Arc::new(Shared {
+                durations: Durations::new(&inner.registry),
                 inner,
                 finished,
                 enough: enough.max(1),
@@ -282,13 +285,19 @@ impl<Db: Database> Shared<Db> {
             work,
             permit: Some(&terms.permit),
         };
+        let begun = self.durations.begin();
         // What the handler does is caught inside; this is for what stands around it.
         let decision = AssertUnwindSafe(attempt.dispatch()).catch_unwind().await;
+        if !matches!(decision, Ok(None)) {
+            self.durations.took(work.handler, begun);
+        }
         decision.unwrap_or_else(|panic| {
-            Some(Decision::Failed {
+            let decision = Decision::Failed {
                 error: Panicked::with(&*panic),
                 because: FailedBecause::PolicyPanicked,
-            })
+            };
+            handler.decided(&work.record, work.attempt, &decision, &*self.inner.clock);
+            Some(decision)
         })
     }
 }

@@ -10,6 +10,7 @@ use crate::{
     fetch::{Arrived, Round, Watermarks},
     lane::{HandlerIx, LaneSettings, Lanes, Route},
     lease::{Changes, Claim, Leases},
+    metrics::Unhandled,
     route::Router,
     store::{Fetched, LaneName, Lease},
 };
@@ -28,8 +29,7 @@ pub(crate) struct Engine {
     /// Partitions in which something may block; never one too few.
     may_block: HashSet<u16>,
     paused: HashSet<HandlerIx>,
-    /// Names of events without a handler that were warned about.
-    warned: HashSet<String>,
+    unhandled: Unhandled,
 }
 
 /// Which kinds of things are to be read now.
@@ -79,7 +79,7 @@ impl Engine {
             most,
             may_block: HashSet::new(),
             paused: HashSet::new(),
-            warned: HashSet::new(),
+            unhandled: Unhandled::default(),
         }
     }
 
@@ -285,12 +285,8 @@ impl Engine {
         }
         let record = &fetched.record;
         let handlers = self.router.route(&record.event);
-        if handlers.is_empty() && !self.warned.contains(&record.event) && self.warned.len() < 1000 {
-            tracing::warn!(
-                event = record.event,
-                "no handler takes this event here; its records stay until one does"
-            );
-            self.warned.insert(record.event.clone());
+        if handlers.is_empty() {
+            self.unhandled.found(&record.event);
         }
         let blocked = blocked.get(&record.key);
         let is_blocked = |ix: HandlerIx| {

@@ -1,7 +1,7 @@
 //! The running outbox: reads, dispatches and writes until it is shut down.
 //!
 //! [`engine`] decides what is to be done, [`agenda`] when; [`run`] is the loop that does it, with
-//! [`read`], [`work`], [`write`], [`prune`] and [`stop`]. [`crew`] runs the handlers,
+//! [`read`], [`work`], [`write`], [`prune`], [`sample`] and [`stop`]. [`crew`] runs the handlers,
 //! [`transactional`] those that complete their record in their own transaction; [`permit`] is the
 //! right to begin.
 
@@ -12,6 +12,7 @@ mod permit;
 mod prune;
 mod read;
 mod run;
+mod sample;
 mod stop;
 pub(crate) mod transactional;
 mod work;
@@ -31,6 +32,7 @@ use tokio::{sync::oneshot, task::JoinHandle, time::Instant};
 use crate::{
     Database, Error, HandlerEntry, Outbox, PermanentFailure, Result,
     error::While as _,
+    health::Heart,
     lane::{HandlerSettings, LaneSettings},
     lease::Leases,
     route::Router,
@@ -43,7 +45,8 @@ use run::Run;
 const SHUTDOWN: Duration = Duration::from_secs(25);
 
 impl<Db: Database> Outbox<Db> {
-    /// Starts to deliver records to the handlers of this process.
+    /// Starts to deliver records to the handlers of this process. A recorder of
+    /// [metrics](crate::metrics) has to be installed before.
     ///
     /// # Errors
     /// When the database cannot be reached (later outages are waited for), when there is no
@@ -53,10 +56,13 @@ impl<Db: Database> Outbox<Db> {
             return Err(Error::NothingToDispatch);
         }
         let running = Running::new(&self.inner.running).ok_or(Error::AlreadyRunning)?;
+        let heart = Arc::clone(&self.inner.heart);
         let mut run = Run::new(self.clone(), self.engine());
         run.begin().await.doing("taking the first leases")?;
         let (stop, stopped) = oneshot::channel();
+        let beating = Beating::new(heart);
         let task = tokio::spawn(async move {
+            let _beating = beating;
             run.run(stopped).await;
             drop(running);
         });
@@ -125,6 +131,22 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         self.0.store(false, Ordering::Release);
+    }
+}
+
+/// That the dispatcher's task lives. Dropped with it, also by a panic.
+struct Beating(Arc<Heart>);
+
+impl Beating {
+    fn new(heart: Arc<Heart>) -> Self {
+        heart.starts();
+        Self(heart)
+    }
+}
+
+impl Drop for Beating {
+    fn drop(&mut self) {
+        self.0.ends();
     }
 }
 

@@ -144,6 +144,7 @@ impl<Db: Database> Run<Db> {
     pub(super) fn arrived(&mut self, now: Instant, round: &Round, arrived: Arrived) {
         let (next_due, late_possible) = (arrived.next_due, arrived.late_possible);
         let looked_for_due = round.due.is_some();
+        self.meters.late(arrived.late);
         let News { new, due, .. } = self.engine.arrived(round, arrived);
         if looked_for_due {
             self.agenda.next_due(now, next_due, due > 0);
@@ -178,6 +179,7 @@ impl<Db: Database> Run<Db> {
     pub(super) fn owns(&mut self, asked: Asked, claimed: &Claimed) -> bool {
         let changes = self.engine.claimed(&claimed.leases, asked.at);
         self.confirmed = asked.session;
+        self.meters.lost(changes.lost.len());
         if !changes.lost.is_empty() {
             tracing::warn!(partitions = ?changes.lost, "lost leases; what ran for them is stopped");
             let stopped = self.stop_running(|part| changes.lost.contains(&part));
@@ -194,6 +196,8 @@ impl<Db: Database> Run<Db> {
             self.agenda.sweep(Instant::now());
         }
         let owned = self.engine.leases.held();
+        self.gauges
+            .claimed(owned.len(), claimed.orphaned, claimed.peers + 1);
         self.outbox
             .inner
             .wake

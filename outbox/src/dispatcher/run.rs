@@ -30,6 +30,7 @@ use crate::{
     fetch::Fetcher,
     lane::HandlerIx,
     lease::HandOver,
+    metrics::{Gauges, Meters, is_recorded},
     outage::Outage,
     settle::Settler,
     store::Lease,
@@ -69,6 +70,12 @@ pub(super) struct Run<Db: Database> {
     pub(super) full_since: Option<Instant>,
     pub(super) pruned_at: Instant,
     pub(super) pruning: Option<JoinHandle<()>>,
+    pub(super) meters: Meters,
+    pub(super) gauges: Arc<Gauges>,
+    /// Whether gauges look at the database.
+    pub(super) samples: bool,
+    pub(super) sampled_at: Option<Instant>,
+    pub(super) sampling: Option<JoinHandle<()>>,
     /// Removes old commands and messages.
     pub(super) forgetting: Option<JoinHandle<()>>,
     /// What the watcher says. It ends when this is dropped.
@@ -100,6 +107,11 @@ impl<Db: Database> Run<Db> {
             running: HashMap::new(),
             starts: 0,
             crew: Crew::new(Arc::clone(inner), finished),
+            meters: Meters::new(&inner.registry),
+            gauges: Arc::new(Gauges::new()),
+            samples: inner.config.metrics.sampling && is_recorded(),
+            sampled_at: None,
+            sampling: None,
             answers,
             wrote_at: now,
             lingers: false,
@@ -165,10 +177,12 @@ impl<Db: Database> Run<Db> {
         let mut answers = Vec::new();
         let limit = loop {
             let now = Instant::now();
+            self.outbox.inner.heart.beats(now);
             self.start_work(now);
             self.start_writing(now);
             self.start_reading(now);
             self.start_pruning(now);
+            self.start_sampling(now);
             let next = self.next_instant(now);
             // Nothing is lost with a branch that is dropped: channels keep what they have, tasks
             // go on, a call to wake is remembered.
@@ -185,7 +199,7 @@ impl<Db: Database> Run<Db> {
                     tracing::error!("the watching task panicked; it is started again");
                     self.start_watching();
                 },
-                () = sleep_until(next) => {}
+                () = sleep_until(next) => self.meters.woken_by_timer(),
                 limit = &mut stop => break limit.ok(),
             }
         };
@@ -219,6 +233,7 @@ impl<Db: Database> Run<Db> {
 
     fn called(&mut self, call: Call) {
         let now = Instant::now();
+        self.meters.woken(call);
         if call.soon {
             self.agenda.published(now);
         }
@@ -240,6 +255,7 @@ impl<Db: Database> Run<Db> {
         let held_up = self.crew.help(now);
         let mut next = self.agenda.next().min(self.claim_at());
         next = next.min(self.pruned_at + PRUNE_EVERY);
+        next = self.sample_at().map_or(next, |then| next.min(then));
         if let Some(since) = self.full_since {
             next = next.min(since + PATIENCE);
         }

@@ -31,6 +31,7 @@ impl<Db: Database> Run<Db> {
         self.engine.keep_open(0);
         let (mut answers, mut leaving) = (Vec::new(), Leaving::default());
         while !self.running.is_empty() {
+            self.outbox.inner.heart.beats(Instant::now());
             self.write_now();
             leaving.drained.extend(self.engine.give_up_drained());
             let left = self.leave_with(&mut leaving);
@@ -92,6 +93,7 @@ impl<Db: Database> Run<Db> {
             );
         }
         self.release().await;
+        self.stop_sampling();
     }
 
     /// What was read while we stop is left to whoever comes next. Leases that were taken are to
@@ -180,6 +182,7 @@ impl<Db: Database> Run<Db> {
 
     pub(super) fn abort(mut self) {
         self.stop_pruning();
+        self.stop_sampling();
         self.stop_running(|_| true);
         if let Some(reading) = self.reading.take() {
             reading.abort();

@@ -2,6 +2,7 @@
 //! together.
 
 use tokio::sync::Mutex;
+use tracing::{Instrument as _, Span};
 
 use super::permit::Permit;
 use crate::{
@@ -11,6 +12,7 @@ use crate::{
     lane::{Work, completed_row},
     outbox::Inner,
     store::Fence,
+    trace,
 };
 
 /// One attempt, with everything that its transaction needs.
@@ -50,11 +52,21 @@ impl<Db: Database> AttemptOf<'_, Db> {
         } = self.work;
         if self.handler.transactions.any() {
             // Apart: its futures are kilobytes, which every other invocation would carry along.
-            return Box::pin(self.in_transaction()).await;
+            return Box::pin(self.in_transaction_and_span()).await;
         }
         let (states, clock) = (self.inner.registry.states(), &*self.inner.clock);
         let decision = self.handler.dispatch(record, *attempt, states, clock);
         Some(decision.await)
+    }
+
+    async fn in_transaction_and_span(&self) -> Option<Decision> {
+        let Work {
+            record, attempt, ..
+        } = self.work;
+        let span = trace::attempt(self.handler, record, *attempt).unwrap_or_else(Span::none);
+        let decision = self.in_transaction().instrument(span.clone()).await;
+        trace::decided(&span, decision.as_ref());
+        decision
     }
 
     async fn in_transaction(&self) -> Option<Decision> {
@@ -71,20 +83,20 @@ impl<Db: Database> AttemptOf<'_, Db> {
             Err(error) => Outcome::Failed(error),
         };
         let outcome = self.end(&mut context, outcome).await;
-        Some(
-            match handler.decide(outcome, record, *attempt, &*inner.clock) {
-                Decision::Failed { error, because } if handler.falls_back(because) => {
-                    let mut context = context.with_failure(error);
-                    let outcome = match self.begin(&mut context, needs.fallback).await {
-                        Ok(()) => handler.invoke_fallback(&mut context).await,
-                        Err(error) => Outcome::Failed(error),
-                    };
-                    let outcome = self.end(&mut context, outcome).await;
-                    fell_back(context, outcome, because)
-                }
-                decision => decision,
-            },
-        )
+        let decision = match handler.decide(outcome, record, *attempt, &*inner.clock) {
+            Decision::Failed { error, because } if handler.falls_back(because) => {
+                let mut context = context.with_failure(error);
+                let outcome = match self.begin(&mut context, needs.fallback).await {
+                    Ok(()) => handler.invoke_fallback(&mut context).await,
+                    Err(error) => Outcome::Failed(error),
+                };
+                let outcome = self.end(&mut context, outcome).await;
+                fell_back(context, outcome, because)
+            }
+            decision => decision,
+        };
+        handler.decided(record, *attempt, &decision, &*inner.clock);
+        Some(decision)
     }
 
     fn is_permitted(&self) -> bool {
@@ -131,7 +143,7 @@ impl<Db: Database> AttemptOf<'_, Db> {
         let committed = match completed {
             Ok(true) => transaction.commit().await.map_err(failure),
             Ok(false) => {
-                tracing::warn!(record = row.record_id, handler = row.handler, error = %NotOurs);
+                tracing::warn!(record_id = row.record_id, handler = row.handler, error = %NotOurs);
                 transaction.rollback().await.map_err(failure)
             }
             Err(error) => Err(failure(error)),

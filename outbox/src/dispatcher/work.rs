@@ -10,7 +10,7 @@ use super::{
     permit::Permit,
     run::Run,
 };
-use crate::{Database, Decision, lane::HandlerIx};
+use crate::{Clock as _, Database, SystemClock, lane::HandlerIx};
 
 /// Of an invocation that was started and has not been answered.
 #[derive(Debug, Clone, Copy)]
@@ -55,6 +55,7 @@ impl<Db: Database> Run<Db> {
     }
 
     pub(super) fn handlers_finished(&mut self, answers: &mut Vec<Answered>) {
+        let now = SystemClock.now();
         for Answered {
             work,
             number,
@@ -73,17 +74,7 @@ impl<Db: Database> Run<Db> {
                 self.engine.lanes.not_begun(work);
                 continue;
             };
-            if let Decision::Failed { because, .. } = &decision {
-                let handler = self.outbox.inner.registry.entries();
-                let handler = handler.get(usize::from(work.handler));
-                tracing::warn!(
-                    handler = handler.map(|entry| entry.id()),
-                    record = work.record.id,
-                    attempt = work.attempt.number,
-                    %because,
-                    "a record failed for good; it stays until it is replayed or discarded"
-                );
-            }
+            self.meters.answered(&work, &decision, now);
             if let Some(next) = self.engine.lanes.finished(&work, decision) {
                 self.running.insert((next, work.handler), started);
             }

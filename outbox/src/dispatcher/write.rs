@@ -54,6 +54,7 @@ impl<Db: Database> Run<Db> {
         match written {
             Some(Written { settler, unwritten }) => {
                 self.settler = Some(settler);
+                self.meters.wrote(&unwritten.batch);
                 // Not before it is written: a fetch in between would find nothing.
                 if let Some(delay) = unwritten.batch.first_due() {
                     self.agenda.due_in(Instant::now(), delay);

@@ -62,6 +62,8 @@ pub(crate) struct Arrived {
     /// Of the lanes of all records above, those in which something blocks: key, then handler.
     pub(crate) blocked: HashMap<String, HashSet<String>>,
     pub(crate) runnable: Vec<LaneName>,
+    /// How many of the pending ones are below what had been read.
+    pub(crate) late: usize,
     /// Whether a record may still come late.
     pub(crate) late_possible: bool,
     /// With a sweep: partitions in which something blocks.
@@ -154,6 +156,9 @@ impl<Db: Database> Fetcher<Db> {
             arrived.pending =
                 Db::pending(connection, names, &pages, known, per_page, limit).await?;
             self.late.read(plan, &arrived.pending);
+            if pages != plan.pages {
+                arrived.late = below(plan, &arrived.pending);
+            }
         }
         if let Some(limit) = round.sweep {
             let limit = bound(limit);
@@ -275,6 +280,20 @@ pub(crate) fn by_lane(
         .iter()
         .map(|lane| (lane.clone(), of.remove(lane).unwrap_or_default()))
         .collect()
+}
+
+/// How many of these are below what had been read of their partition.
+fn below(plan: &Plan, rows: &[Fetched]) -> usize {
+    let read: HashMap<u16, i64> = plan
+        .pages
+        .iter()
+        .map(|page| (page.part, page.after))
+        .collect();
+    let is_below = |row: &&Fetched| {
+        read.get(&row.part)
+            .is_some_and(|read| row.record.id <= *read)
+    };
+    rows.iter().filter(is_below).count()
 }
 
 fn bound(n: usize) -> i64 {

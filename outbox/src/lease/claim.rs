@@ -51,6 +51,8 @@ pub(crate) struct Claimed {
     pub(crate) share: usize,
     /// How many other instances live.
     pub(crate) peers: usize,
+    /// How many partitions nobody owns.
+    pub(crate) orphaned: usize,
     pub(crate) left: BTreeSet<Lease>,
     /// Whether something is reserved to those who have too few.
     pub(crate) reserved: bool,
@@ -103,6 +105,7 @@ impl Claim {
             leases,
             share: plan.share,
             peers: plan.peers,
+            orphaned: survey.orphaned(),
             left: plan.left,
             reserved: plan.reserved || !self.drained.is_empty(),
             next_expiry: plan

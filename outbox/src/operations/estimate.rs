@@ -1,7 +1,7 @@
 //! Counting without reading what is finished.
 
-use super::{Counts, Operations};
-use crate::{Database, Result, error::While as _};
+use super::{Counts, Operations, RecordStatus, Status};
+use crate::{Database, Result, error::While as _, store::Table};
 
 /// How much there is, without having read it all; see [`Operations::estimated_counts`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -44,7 +44,8 @@ impl<Db: Database> Operations<'_, Db> {
         }
 
         let doing = "sampling finished records";
-        let ids = Db::ids(&mut connection, self.names()).await.doing(doing)?;
+        let ids = Db::ids(&mut connection, self.names(), Table::Record).await;
+        let ids = ids.doing(doing)?;
         let Some((lowest, newest)) = ids else {
             return Ok(EstimatedCounts {
                 counts,
@@ -52,13 +53,19 @@ impl<Db: Database> Operations<'_, Db> {
                 newest_record_id: 0,
             });
         };
-        let samples = Samples::of(lowest, newest);
-        let counted = Db::finished_within(&mut connection, self.names(), &samples.ranges)
-            .await
-            .doing(doing)?;
-        for mut one in counted {
-            one.count = samples.scaled(one.count);
-            counts.add(&one);
+        let samples = Samples::many(lowest, newest);
+        let within = Db::statuses_within(
+            &mut connection,
+            self.names(),
+            Table::Record,
+            &samples.ranges,
+        );
+        for mut one in within.await.doing(doing)? {
+            // What is not finished was counted.
+            if let Status::Record(RecordStatus::Completed | RecordStatus::Discarded) = one.status {
+                one.count = samples.scaled(one.count);
+                counts.add(&one);
+            }
         }
         Ok(EstimatedCounts {
             counts,
@@ -70,23 +77,31 @@ impl<Db: Database> Operations<'_, Db> {
 
 /// Ranges of ids, evenly spread.
 #[derive(Debug)]
-struct Samples {
+pub(super) struct Samples {
     /// First and last of each.
-    ranges: Vec<(i64, i64)>,
+    pub(super) ranges: Vec<(i64, i64)>,
     /// How many ids are in them, and how many there are.
     inside: u128,
     all: u128,
 }
 
 impl Samples {
-    /// How many ranges, and how many ids in each.
-    const COUNT: i64 = 64;
-    const WIDTH: i64 = 128;
+    /// For a person who asks.
+    fn many(lowest: i64, newest: i64) -> Self {
+        Self::of(lowest, newest, 64 * 128, 128)
+    }
 
-    /// Of the ids from `lowest` to `newest`: all of them if they are few.
-    fn of(lowest: i64, newest: i64) -> Self {
+    /// For a gauge that is looked at all the time.
+    pub(super) fn few(lowest: i64, newest: i64) -> Self {
+        Self::of(lowest, newest, 1_024, 8)
+    }
+
+    /// 64 ranges of so many ids from `lowest` to `newest`: all of them if they are few. More ranges
+    /// say more than wider ones: what has a status stands together.
+    fn of(lowest: i64, newest: i64, few: i64, width: i64) -> Self {
+        let count = 64;
         let all = newest.saturating_sub(lowest).saturating_add(1).max(1);
-        if all <= Self::COUNT * Self::WIDTH {
+        if all <= few {
             return Self {
                 ranges: vec![(lowest, newest)],
                 inside: 1,
@@ -94,14 +109,14 @@ impl Samples {
             };
         }
         // The ends are among them: that is where things happen.
-        let step = (all - Self::WIDTH) / (Self::COUNT - 1);
+        let step = (all - width) / (count - 1);
         let range = |n| match n {
-            last if last == Self::COUNT - 1 => (newest - Self::WIDTH + 1, newest),
-            n => (lowest + n * step, lowest + n * step + Self::WIDTH - 1),
+            last if last == count - 1 => (newest - width + 1, newest),
+            n => (lowest + n * step, lowest + n * step + width - 1),
         };
         Self {
-            ranges: (0..Self::COUNT).map(range).collect(),
-            inside: (Self::COUNT * Self::WIDTH).unsigned_abs().into(),
+            ranges: (0..count).map(range).collect(),
+            inside: (count * width).unsigned_abs().into(),
             all: all.unsigned_abs().into(),
         }
     }
@@ -110,7 +125,7 @@ impl Samples {
         self.inside == self.all
     }
 
-    fn scaled(&self, count: u64) -> u64 {
+    pub(super) fn scaled(&self, count: u64) -> u64 {
         let scaled = u128::from(count) * self.all / self.inside;
         u64::try_from(scaled).unwrap_or(u64::MAX)
     }
@@ -123,7 +138,7 @@ mod tests {
     #[test]
     fn few_are_all_looked_at() {
         for (lowest, newest) in [(1, 1), (7, 8198), (-5, 5)] {
-            let samples = Samples::of(lowest, newest);
+            let samples = Samples::many(lowest, newest);
             assert_eq!(samples.ranges, [(lowest, newest)]);
             assert!(samples.exact());
             assert_eq!(samples.scaled(17), 17);
@@ -133,7 +148,7 @@ mod tests {
     #[test]
     fn many_are_sampled_from_end_to_end_without_overlap() {
         for (lowest, newest) in [(1, 8193), (100, 1_000_099), (1, i64::MAX), (0, 20_000)] {
-            let samples = Samples::of(lowest, newest);
+            let samples = Samples::many(lowest, newest);
             assert!(!samples.exact());
             assert_eq!(samples.ranges.len(), 64);
             assert_eq!(samples.ranges.first().map(|range| range.0), Some(lowest));
@@ -144,12 +159,22 @@ mod tests {
     }
 
     #[test]
+    fn a_gauge_looks_at_less() {
+        assert!(Samples::few(1, 1_024).exact());
+        let samples = Samples::few(1, 1_025);
+        assert_eq!(samples.ranges.len(), 64);
+        assert!(samples.ranges.iter().all(|(a, b)| b - a == 7));
+        assert!(samples.ranges.windows(2).all(|two| two[0].1 < two[1].0));
+        assert_eq!(Samples::few(1, 1_000_000).scaled(64 * 8), 1_000_000);
+    }
+
+    #[test]
     fn a_count_in_the_samples_stands_for_as_many_more_as_there_are() {
-        let samples = Samples::of(1, 1_000_000);
+        let samples = Samples::many(1, 1_000_000);
         assert_eq!(samples.scaled(64 * 128), 1_000_000);
         assert_eq!(samples.scaled(64 * 64), 500_000);
         assert_eq!(
-            Samples::of(1, i64::MAX).scaled(8192),
+            Samples::many(1, i64::MAX).scaled(8192),
             i64::MAX.unsigned_abs()
         );
     }

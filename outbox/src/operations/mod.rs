@@ -1,10 +1,12 @@
 //! What a person on call looks at and changes; see [`Operations`].
 
+mod breakdown;
 mod bulk;
 mod change;
 mod estimate;
 mod filter;
 mod forget;
+mod overview;
 mod prune;
 mod status;
 mod step;
@@ -21,10 +23,12 @@ use crate::{
     store::{Counted, Names, Query, micros},
     wake::Wake,
 };
+pub use breakdown::Breakdown;
 pub use bulk::{Bulk, Pruning};
 pub use estimate::EstimatedCounts;
 use filter::LARGEST_PAGE;
 pub use filter::{Cursor, Filter, Paging};
+pub use overview::Overview;
 pub use status::{Change, DeliveryStatus, RecordStatus, Status};
 pub use tables::Tables;
 pub use view::{
@@ -133,16 +137,7 @@ impl<'a, Db: Database> Operations<'a, Db> {
             let event = one.event.take().unwrap_or_default();
             events.entry(event).or_default().add(&one);
         }
-        let counts = |(event, counts): (String, Counts)| EventCounts {
-            event,
-            pending: counts.pending,
-            scheduled: counts.scheduled,
-            unhandled: counts.unhandled,
-            waiting: counts.waiting,
-            retrying: counts.retrying,
-            failed: counts.failed,
-        };
-        Ok(events.into_iter().map(counts).collect())
+        Ok(events.into_iter().map(EventCounts::of).collect())
     }
 
     /// Failed deliveries by what went wrong, the most frequent first; the first 1,000.
@@ -168,7 +163,7 @@ impl<'a, Db: Database> Operations<'a, Db> {
         let age = Db::oldest_pending(&mut connection, self.names(), self.partitions)
             .await
             .doing(doing)?;
-        Ok(age.map(|micros| Duration::from_micros(u64::try_from(micros).unwrap_or(0))))
+        Ok(age.map(|(micros, _)| Duration::from_micros(u64::try_from(micros).unwrap_or(0))))
     }
 
     /// Records or deliveries, page by page.

@@ -50,6 +50,20 @@ pub struct EventCounts {
     pub failed: u64,
 }
 
+impl EventCounts {
+    pub(super) fn of((event, counts): (String, Counts)) -> Self {
+        Self {
+            event,
+            pending: counts.pending,
+            scheduled: counts.scheduled,
+            unhandled: counts.unhandled,
+            waiting: counts.waiting,
+            retrying: counts.retrying,
+            failed: counts.failed,
+        }
+    }
+}
+
 /// Failed deliveries of one handler whose last errors have the same fingerprint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]

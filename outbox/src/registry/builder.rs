@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     Config, IntoPolicy, PolicyError, Requirements, RetryConfig, config::error_names::ErrorNames,
-    handler::States, record::LONGEST_NAME, retry::filter::ErrorType,
+    handler::States, record::LONGEST_NAME, retry::filter::ErrorType, trace::Lines,
 };
 
 /// Puts a [`Registry`] together. Nothing is checked before [`build`](Self::build), which then
@@ -43,6 +43,7 @@ pub struct RegistryBuilder {
     error_types: Vec<ErrorType>,
     retry: RetryConfig,
     allow_empty: bool,
+    log_keys: bool,
     /// The outbox's, if there is one.
     #[cfg(feature = "_store")]
     database: Option<(TypeId, &'static str)>,
@@ -111,9 +112,15 @@ impl RegistryBuilder {
         self
     }
 
-    /// The default policy and the named ones of a configuration.
+    /// The default policy and the named ones of a configuration, and whether keys are logged.
     pub fn config(mut self, config: &Config) -> Self {
         self.retry = config.retry.clone();
+        self.logs_keys(config.observability.log_keys)
+    }
+
+    /// Whether keys may be logged, if nobody has said so yet.
+    pub(crate) fn logs_keys(mut self, may: bool) -> Self {
+        self.log_keys |= may;
         self
     }
 
@@ -151,7 +158,8 @@ impl RegistryBuilder {
             check_arguments(registration, &self.states, &mut problems);
             #[cfg(feature = "_store")]
             check_transaction(registration, self.database, &mut problems);
-            if let Some(entry) = policies.resolve(registration, &self.states, &mut problems) {
+            if let Some(mut entry) = policies.resolve(registration, &self.states, &mut problems) {
+                entry.lines = Lines::new(self.log_keys);
                 handlers.push(entry);
             }
         }

@@ -25,7 +25,9 @@ pub use report::{HandlerReport, Report};
 
 #[cfg(feature = "_store")]
 use crate::Requirements;
-use crate::{NoHandler, PolicySource, RetryPolicy, handler::States, nearest::nearest};
+use crate::{
+    NoHandler, PolicySource, RetryPolicy, handler::States, nearest::nearest, trace::Lines,
+};
 
 /// The handlers of this process, checked and with their policies resolved.
 ///
@@ -58,6 +60,8 @@ pub struct HandlerEntry {
     pub(crate) policy: Arc<dyn RetryPolicy>,
     source: PolicySource,
     shadows: Vec<PolicySource>,
+    /// What is logged of its attempts.
+    pub(crate) lines: Lines,
     #[cfg(feature = "_store")]
     pub(crate) transactions: Transactions,
 }

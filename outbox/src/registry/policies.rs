@@ -7,7 +7,7 @@ use super::Transactions;
 use super::{AttributePolicy, HandlerEntry, Instances, Problem, Registration};
 use crate::{
     Candidates, IntoPolicy as _, PolicyError, Retry, RetryConfig, RetryPolicy,
-    config::error_names::ErrorNames, handler::States, nearest::nearest, resolve,
+    config::error_names::ErrorNames, handler::States, nearest::nearest, resolve, trace::Lines,
 };
 
 pub(super) type Policy = Arc<dyn RetryPolicy>;
@@ -96,6 +96,7 @@ impl Policies {
             policy: resolved.policy,
             source: resolved.source,
             shadows: resolved.shadows,
+            lines: Lines::default(),
         })
     }
 

@@ -35,6 +35,7 @@ pub enum Decision {
     NoHandler(NoHandler),
 }
 
+#[cfg(feature = "_store")]
 impl Decision {
     /// Whether the record is done, so that the next of its lane may be begun.
     pub(crate) fn is_completed(&self) -> bool {

@@ -1,7 +1,35 @@
 //! What can be said at a glance, however large the tables are.
 
 use super::{Counted, Names, report::Columns};
-use crate::operations::Instance;
+use crate::operations::{DeliveryStatus, ErrorCount, Instance};
+
+/// One of the two tables that grow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Table {
+    Record,
+    Delivery,
+}
+
+impl Table {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Record => "record",
+            Self::Delivery => "delivery",
+        }
+    }
+
+    pub(crate) const fn is_delivery(self) -> bool {
+        matches!(self, Self::Delivery)
+    }
+}
+
+/// How many there are of one status, as far as was counted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Capped {
+    pub(crate) counted: Counted,
+    /// How many of them hold their lane up; of deliveries only.
+    pub(crate) blocking: u64,
+}
 
 /// The statements of gauges. None of them reads more than what is unfinished and a few samples.
 pub trait GaugeSql: sqlx::Database {
@@ -13,18 +41,54 @@ pub trait GaugeSql: sqlx::Database {
         names: &Names,
     ) -> impl Future<Output = Result<Vec<Counted>, sqlx::Error>> + Send;
 
-    /// The lowest and the highest id of a record.
+    /// The same, counting no more than `cap` of each: a few pages of an index, however many there
+    /// are.
+    #[doc(hidden)]
+    fn capped_counts(
+        connection: &mut Self::Connection,
+        names: &Names,
+        cap: u32,
+    ) -> impl Future<Output = Result<Vec<Capped>, sqlx::Error>> + Send;
+
+    /// How many deliveries failed for good, counting no more than `cap`.
+    #[doc(hidden)]
+    fn capped_failures(
+        connection: &mut Self::Connection,
+        names: &Names,
+        cap: u32,
+    ) -> impl Future<Output = Result<Option<Capped>, sqlx::Error>> + Send;
+
+    /// How many of each event, of these statuses: of all, or of the oldest and the newest [`END`].
+    #[doc(hidden)]
+    fn events_of(
+        connection: &mut Self::Connection,
+        names: &Names,
+        parts: &[Part],
+    ) -> impl Future<Output = Result<Vec<Counted>, sqlx::Error>> + Send;
+
+    /// Failed deliveries by fingerprint and handler, the most frequent first, in the same way.
+    #[doc(hidden)]
+    fn errors_of(
+        connection: &mut Self::Connection,
+        names: &Names,
+        extent: Extent,
+        limit: u32,
+    ) -> impl Future<Output = Result<Vec<ErrorCount>, sqlx::Error>> + Send;
+
+    /// The lowest and the highest id.
     #[doc(hidden)]
     fn ids(
         connection: &mut Self::Connection,
         names: &Names,
+        table: Table,
     ) -> impl Future<Output = Result<Option<(i64, i64)>, sqlx::Error>> + Send;
 
-    /// How many of the records with ids in these ranges are finished, by their status.
+    /// How many there are with ids in these ranges, by their status.
     #[doc(hidden)]
-    fn finished_within(
+    fn statuses_within(
         connection: &mut Self::Connection,
         names: &Names,
+        table: Table,
         ranges: &[(i64, i64)],
     ) -> impl Future<Output = Result<Vec<Counted>, sqlx::Error>> + Send;
 
@@ -41,6 +105,112 @@ pub trait GaugeSql: sqlx::Database {
         connection: &mut Self::Connection,
         names: &Names,
     ) -> impl Future<Output = Result<Option<i64>, sqlx::Error>> + Send;
+}
+
+/// How much of a status is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// There are no more than twice [`END`].
+    All,
+    /// The oldest and the newest, [`END`] of each.
+    Ends,
+}
+
+/// So many at each end.
+pub(crate) const END: u32 = 5_000;
+
+/// One status, and how much of it is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Part {
+    pub(crate) table: Table,
+    /// As it is stored.
+    pub(crate) status: &'static str,
+    pub(crate) extent: Extent,
+}
+
+/// Rows of a status, in the order of its path and from its other end. The same in every database.
+fn ends(
+    names: &Names,
+    quote: char,
+    path: impl Fn(Table, &str) -> Path,
+    part: Part,
+    columns: &str,
+) -> String {
+    let (rows, status) = (names.table(part.table.name(), quote), part.status);
+    let (index, order) = path(part.table, status);
+    let back = format!("{} desc", order.replace(',', " desc,"));
+    let first = |alias: char, order: &str, limit: u32| {
+        format!(
+            "select {alias}.* from (select {columns} from {rows}{index} where status = '{status}'{order} limit {limit}) {alias}"
+        )
+    };
+    match part.extent {
+        Extent::All => first('a', order, END * 2),
+        Extent::Ends => format!(
+            "{} union all {}",
+            first('a', order, END),
+            first('b', &back, END)
+        ),
+    }
+}
+
+/// How many of each event. The same in every database.
+pub(super) fn events_of(
+    names: &Names,
+    quote: char,
+    path: impl Fn(Table, &str) -> Path,
+    parts: &[Part],
+) -> String {
+    let record = names.table("record", quote);
+    let of = |part: &Part| {
+        let status = part.status;
+        match part.table {
+            Table::Record => {
+                let rows = ends(names, quote, &path, *part, "event");
+                format!(
+                    "select false, '{status}', s.event, count(*) from ({rows}) s group by s.event"
+                )
+            }
+            Table::Delivery => {
+                let rows = ends(names, quote, &path, *part, "record_id");
+                format!(
+                    "select true, '{status}', r.event, count(*) from ({rows}) s join {record} r on r.id = s.record_id group by r.event"
+                )
+            }
+        }
+    };
+    let parts: Vec<String> = parts.iter().map(of).collect();
+    parts.join("\nunion all ")
+}
+
+/// Failed deliveries by fingerprint and handler. The same in every database.
+pub(super) fn errors_of(
+    names: &Names,
+    quote: char,
+    path: impl Fn(Table, &str) -> Path,
+    extent: Extent,
+    limit: u32,
+) -> String {
+    let (delivery, part) = (
+        names.table("delivery", quote),
+        Part {
+            table: Table::Delivery,
+            status: "failed",
+            extent,
+        },
+    );
+    let rows = ends(names, quote, path, part, "fingerprint, handler, record_id");
+    format!(
+        "select g.fingerprint, g.handler, d.error_kind, d.error, g.count, g.oldest, g.newest
+from (
+    select coalesce(fingerprint, '') as fingerprint, handler, count(*) as count, min(record_id) as oldest,
+        max(record_id) as newest
+    from ({rows}) s group by 1, 2
+    order by 3 desc, 1, 2 limit {limit}
+) g
+join {delivery} d on d.record_id = g.newest and d.handler = g.handler
+order by g.count desc, g.fingerprint, g.handler"
+    )
 }
 
 /// One count for each status, each from the index of its own. The same in every database.
@@ -61,16 +231,57 @@ pub(super) fn open_counts(record: &str, delivery: &str) -> String {
     .join("\nunion all ")
 }
 
-/// One range scan of the primary key for each. The same in every database.
-pub(super) fn finished_within(record: &str, ranges: &[(i64, i64)]) -> String {
-    let of = |(first, last): &(i64, i64)| {
-        format!("select status from {record} where id between {first} and {last}")
+/// How a driver finds rows of a status without looking at any other: what stands behind the table,
+/// and behind the condition.
+pub(super) type Path = (String, &'static str);
+
+/// The first `cap` of each status, each found on its path. The same in every database.
+pub(super) fn capped_counts(
+    names: &Names,
+    quote: char,
+    path: impl Fn(Table, &str) -> Path,
+    cap: u32,
+) -> String {
+    [
+        (Table::Record, "pending"),
+        (Table::Record, "scheduled"),
+        (Table::Record, "unhandled"),
+        (Table::Delivery, DeliveryStatus::Waiting.in_table()),
+        (Table::Delivery, DeliveryStatus::Retrying.in_table()),
+        (Table::Delivery, DeliveryStatus::Failed.in_table()),
+    ]
+    .map(|(table, status)| capped_count(names, quote, &path, cap, (table, status)))
+    .join("\nunion all ")
+}
+
+/// The same for one status.
+pub(super) fn capped_count(
+    names: &Names,
+    quote: char,
+    path: impl Fn(Table, &str) -> Path,
+    cap: u32,
+    (table, status): (Table, &str),
+) -> String {
+    let (is_delivery, rows) = (table.is_delivery(), names.table(table.name(), quote));
+    let (index, order) = path(table, status);
+    // Whether it blocks is not in the indexes: asked for only where it may be one or the other.
+    let (column, blocking) = match (table, status) {
+        (Table::Delivery, "scheduled" | "failed") => {
+            ("blocking", "count(case when c.blocking then 1 end)")
+        }
+        _ => ("id", "0"),
     };
-    let parts: Vec<String> = ranges.iter().map(of).collect();
     format!(
-        "select false, s.status, null, count(*) from (\n{}\n) s where s.status in ('completed', 'discarded') group by s.status",
-        parts.join("\nunion all ")
+        "select {is_delivery}, '{status}', null, count(*), {blocking} from (select {column} from {rows}{index} where status = '{status}'{order} limit {cap}) c"
     )
+}
+
+/// The columns of [`counted`](super::report::counted), then how many block.
+pub(super) fn capped(row: &impl Columns) -> Result<Capped, sqlx::Error> {
+    Ok(Capped {
+        counted: super::report::counted(row)?,
+        blocking: row.count(4)?,
+    })
 }
 
 /// Columns: id, started, microseconds until it expires, partitions.

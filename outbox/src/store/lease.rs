@@ -81,6 +81,14 @@ impl Survey {
     }
 }
 
+impl Survey {
+    /// How many partitions nobody owns, or an owner whose time is up.
+    pub(crate) fn orphaned(&self) -> usize {
+        let orphaned = |row: &&Owned| row.owner.is_none() || row.expired;
+        self.leases.iter().filter(orphaned).count()
+    }
+}
+
 /// A process that runs a dispatcher.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Instance {

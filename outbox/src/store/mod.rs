@@ -32,7 +32,7 @@ pub(crate) use command::{Claim, CommandKey, CommandSql, Remembered};
 pub(crate) use fetch::{
     DueDelivery, Expected, FetchSql, Fetched, FetchedDelivery, Known, LaneName, Page, Writers,
 };
-pub(crate) use gauge::GaugeSql;
+pub(crate) use gauge::{Capped, END, Extent, GaugeSql, Part, Table};
 #[cfg(test)]
 pub(crate) use lease::Owned;
 pub(crate) use lease::{Fence, Instance, Lease, LeaseSql, Survey, SurveyRow};

@@ -75,13 +75,13 @@ pub trait ReportSql: sqlx::Database {
         limit: i64,
     ) -> impl Future<Output = Result<Vec<ErrorCount>, sqlx::Error>> + Send;
 
-    /// Microseconds since the oldest pending record was published.
+    /// Microseconds since the oldest pending record was published, and the lowest id of one.
     #[doc(hidden)]
     fn oldest_pending(
         connection: &mut Self::Connection,
         names: &Names,
         partitions: u16,
-    ) -> impl Future<Output = Result<Option<i64>, sqlx::Error>> + Send;
+    ) -> impl Future<Output = Result<Option<(i64, i64)>, sqlx::Error>> + Send;
 
     /// Records with this status, or with any.
     #[doc(hidden)]

@@ -117,7 +117,7 @@ const MOST_AT_ONCE: usize = 100_000;
 
 impl Kit {
     /// An outbox with what the closure adds: handlers, their state, policies, configuration. The
-    /// builder has the [`pool`](OutboxBuilder::pool) and the [`clock`](OutboxBuilder::clock) for
+    /// builder has the [pool](OutboxBuilder::get_pool) and the [clock](OutboxBuilder::get_clock) for
     /// handlers that need them.
     ///
     /// ```

@@ -55,6 +55,7 @@ mod decide;
 mod error;
 mod inbox;
 mod isolation;
+mod line;
 mod observer;
 mod run;
 mod session;
@@ -82,7 +83,7 @@ pub use sleeper::Sleeper;
 pub use tier::TxRetry;
 
 use self::{budget::Bucket, circuit::Circuit};
-use crate::{Clock, Database, Outbox, SystemClock, store::Names};
+use crate::{Clock, Database, Outbox, SystemClock, metrics::Metered, store::Names, trace::Rate};
 
 /// Starts transactions on a pool; an [`Outbox`] has one, and
 /// [`transaction`](Outbox::transaction) is the short way to it.
@@ -118,6 +119,8 @@ struct Shared {
     /// By operation; names in the source, so there are few.
     buckets: Mutex<HashMap<&'static str, Bucket>>,
     circuit: Mutex<Circuit>,
+    /// How many retries are logged.
+    retries: Rate,
 }
 
 impl Shared {
@@ -142,7 +145,7 @@ impl<Db: Database> Transactions<Db> {
             names,
             clock: Arc::new(SystemClock),
             sleeper: Arc::new(sleeper::TokioSleeper),
-            observer: Arc::new(observer::Nobody),
+            observer: metered(Arc::new(observer::Nobody)),
             shared: Arc::default(),
         }
     }
@@ -163,7 +166,7 @@ impl<Db: Database> Transactions<Db> {
         Self {
             clock,
             sleeper: sleeper.unwrap_or(self.sleeper),
-            observer: observer.unwrap_or(self.observer),
+            observer: observer.map_or(self.observer, metered),
             ..self
         }
     }
@@ -176,7 +179,7 @@ impl<Db: Database> Transactions<Db> {
 
     /// Who is told what happens.
     pub fn observer(mut self, observer: impl Observer + 'static) -> Self {
-        self.observer = Arc::new(observer);
+        self.observer = metered(Arc::new(observer));
         self
     }
 
@@ -191,6 +194,11 @@ impl<Db: Database> Transactions<Db> {
     pub fn inbox(&self) -> Inbox<'_, Db> {
         Inbox::new(&self.names)
     }
+}
+
+/// Metrics first, then the caller's own.
+fn metered(observer: Arc<dyn Observer>) -> Arc<dyn Observer> {
+    Arc::new(Metered(observer))
 }
 
 impl<Db: Database> Outbox<Db> {

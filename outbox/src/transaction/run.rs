@@ -11,6 +11,7 @@ use super::{
     deadline::{has_time, remaining},
     decide::{Failed, Next, decide},
     error::ClosureError,
+    line::About,
     session::Tx,
 };
 use crate::Database;
@@ -98,20 +99,18 @@ impl<Db: Database> Transactions<Db> {
                 .command
                 .as_ref()
                 .map(|(command, _)| command.id.as_str());
-            let correlation_id = rules.correlation_id.as_deref();
+            let about = |reason| About {
+                operation,
+                reason,
+                command_id,
+                correlation_id: rules.correlation_id.as_deref(),
+            };
             let stopped = match next {
                 Next::Stop(stopped) => stopped,
                 Next::Retry(delay) => {
                     self.observer.retry(operation, reason);
-                    tracing::info!(
-                        event = "transaction_retry",
-                        operation,
-                        attempt = attempts + 1,
-                        reason = reason.as_str(),
-                        delayMs = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
-                        commandId = command_id,
-                        correlationId = correlation_id,
-                    );
+                    let few = self.shared.retries.is_low(now);
+                    about(reason).retry(attempts + 1, delay, few);
                     let mut limits = Limits {
                         left: None,
                         cancel: rules.cancel.as_mut(),
@@ -135,14 +134,7 @@ impl<Db: Database> Transactions<Db> {
                 if stopped == Stopped::Deadline {
                     self.observer.skipped_deadline(operation);
                 }
-                tracing::warn!(
-                    event = "transaction_retry_exhausted",
-                    operation,
-                    attempts,
-                    reason = reason.as_str(),
-                    commandId = command_id,
-                    correlationId = correlation_id,
-                );
+                about(reason).exhausted(attempts);
             }
             return Err(TransactionError {
                 operation,

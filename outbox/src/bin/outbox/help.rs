@@ -2,7 +2,7 @@
 
 pub(crate) const STATUS: &str = "\
 JSON, one object: pending, scheduled, unhandled, waiting, retrying, failed, completed, discarded; exact (false: completed and
-discarded are estimates); oldest_pending_seconds; events [{event, pending, scheduled, unhandled, waiting, retrying, failed}],
+discarded, or what is below, are estimates); oldest_pending_seconds; events [{event, pending, scheduled, unhandled, waiting, retrying, failed}],
 errors [{fingerprint, handler, kind, error, count, oldest_record_id, newest_record_id}] and lanes (as of `outbox lanes`), the
 first ten of each; paused [handler]; instances (how many).";
 

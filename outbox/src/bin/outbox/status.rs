@@ -45,15 +45,22 @@ pub(crate) async fn run<Db: Database>(
         (estimate.counts, estimate.exact)
     };
     let oldest = operations.oldest_pending_age().await?;
-    let events = operations.counts_by_event().await?;
-    let mut errors = operations.counts_by_error().await?;
+    let (events, mut errors, all) = if arguments.exact {
+        let events = operations.counts_by_event().await?;
+        (events, operations.counts_by_error().await?, true)
+    } else {
+        let events = operations.estimated_counts_by_event(&counts).await?;
+        let errors = operations.estimated_counts_by_error(&counts).await?;
+        let all = events.exact && errors.exact;
+        (events.items, errors.items, all)
+    };
     errors.truncate(FIRST);
     let lanes = operations.blocked_lanes(10).await?;
     let paused = operations.paused().await?;
     let instances = operations.instances().await?.len();
     if output.is_json() {
         return output.object(&Shape {
-            counts: CountsShape::of(&counts, exact),
+            counts: CountsShape::of(&counts, exact && all),
             oldest_pending_seconds: oldest.map(|age| age.as_secs_f64()),
             events: events.iter().take(FIRST).map(Into::into).collect(),
             errors: errors.iter().map(Into::into).collect(),
@@ -67,6 +74,9 @@ pub(crate) async fn run<Db: Database>(
     let mut parts = vec![of_counts(&counts, exact, &oldest).to_string()];
     parts.extend(of_events(&events));
     parts.extend(of_errors(&errors));
+    if !all {
+        parts.push("events and causes are estimated from the oldest and newest of each status; `--exact` counts them".to_owned());
+    }
     parts.extend(of_lanes(&lanes));
     if !paused.is_empty() {
         let names: Vec<String> = paused.iter().map(|name| short(name, 60)).collect();

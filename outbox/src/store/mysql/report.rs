@@ -164,22 +164,23 @@ order by g.count desc, g.fingerprint, g.handler"
         connection: &mut MySqlConnection,
         names: &Names,
         partitions: u16,
-    ) -> Result<Option<i64>, sqlx::Error> {
+    ) -> Result<Option<(i64, i64)>, sqlx::Error> {
         let (record, pending) = (names.table("record", '`'), names.plain("record_pending"));
         // The first of each partition: one step into the index for each, however many there are.
         let sql = trusted(format!(
             "with recursive p (part) as (select 0 union all select part + 1 from p where part + 1 < ?)
-select timestampdiff(microsecond, min(oldest.created_at), utc_timestamp(6)) from (
+select timestampdiff(microsecond, min(r.created_at), utc_timestamp(6)), min(r.id) from (
     select (
-        select r.created_at from {record} r force index ({pending})
-        where r.status = 'pending' and r.part = p.part order by r.id limit 1
-    ) as created_at from p
-) oldest"
+        select f.id from {record} f force index ({pending})
+        where f.status = 'pending' and f.part = p.part order by f.id limit 1
+    ) as id from p
+) oldest join {record} r on r.id = oldest.id"
         ));
-        sqlx::query_scalar(sql)
+        let (age, id): (Option<i64>, Option<i64>) = sqlx::query_as(sql)
             .bind(i32::from(partitions))
             .fetch_one(connection)
-            .await
+            .await?;
+        Ok(age.zip(id))
     }
 
     async fn list_records(

@@ -166,21 +166,22 @@ order by g.count desc, g.fingerprint, g.handler"
         connection: &mut PgConnection,
         names: &Names,
         partitions: u16,
-    ) -> Result<Option<i64>, sqlx::Error> {
+    ) -> Result<Option<(i64, i64)>, sqlx::Error> {
         let record = names.table("record", '"');
         // The first of each partition: one step into the index for each, however many there are.
         let age = micros("clock_timestamp() - min(oldest.created_at)");
         let sql = trusted(format!(
             "with recursive p (part) as (select 0 union all select part + 1 from p where part + 1 < $1)
-select {age} from p cross join lateral (
-    select r.created_at from {record} r
+select {age}, min(oldest.id) from p cross join lateral (
+    select r.created_at, r.id from {record} r
     where r.status = 'pending' and r.part >= p.part and r.part <= p.part order by r.part, r.id limit 1
 ) oldest"
         ));
-        sqlx::query_scalar(sql)
+        let (age, id): (Option<i64>, Option<i64>) = sqlx::query_as(sql)
             .bind(i32::from(partitions))
             .fetch_one(connection)
-            .await
+            .await?;
+        Ok(age.zip(id))
     }
 
     async fn list_records(

@@ -151,19 +151,20 @@ order by g.count desc, g.fingerprint, g.handler"
         connection: &mut SqliteConnection,
         names: &Names,
         partitions: u16,
-    ) -> Result<Option<i64>, sqlx::Error> {
+    ) -> Result<Option<(i64, i64)>, sqlx::Error> {
         let record = names.table("record", '"');
         // The first of each partition: one step into the index for each, however many there are.
         let sql = trusted(format!(
             "with recursive p (part) as (select 0 union all select part + 1 from p where part + 1 < ?1)
-select {NOW} - min((
-    select r.created_at from {record} r where r.part = p.part and r.status = 'pending' order by r.id limit 1
-)) from p"
+select {NOW} - min(r.created_at), min(r.id) from p join {record} r on r.id = (
+    select f.id from {record} f where f.part = p.part and f.status = 'pending' order by f.id limit 1
+)"
         ));
-        sqlx::query_scalar(sql)
+        let (age, id): (Option<i64>, Option<i64>) = sqlx::query_as(sql)
             .bind(i32::from(partitions))
             .fetch_one(connection)
-            .await
+            .await?;
+        Ok(age.zip(id))
     }
 
     async fn list_records(

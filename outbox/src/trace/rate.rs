@@ -1,0 +1,54 @@
+//! [`Rate`]: whether a log line is one of few.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use jiff::Timestamp;
+
+/// As many lines of a kind in a second are for people to read; more are for those who look closer.
+const FEW: u32 = 10;
+
+/// Counts the lines of the present second. Asked by any thread, without a lock.
+#[derive(Debug, Default)]
+pub(crate) struct Rate {
+    /// The second, in the upper half, and how many lines there were in it.
+    lines: AtomicU64,
+}
+
+impl Rate {
+    /// Counts a line. Whether there were few in this second, with it.
+    pub(crate) fn is_low(&self, now: Timestamp) -> bool {
+        let second = now.as_second().cast_unsigned() << 32;
+        let counted = |lines: u64| {
+            let same = lines >> 32 == second >> 32;
+            Some(if same {
+                lines.saturating_add(1)
+            } else {
+                second | 1
+            })
+        };
+        let before = self
+            .lines
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, counted);
+        let (Ok(before) | Err(before)) = before;
+        let in_this_second = before >> 32 == second >> 32;
+        !in_this_second || (before & u64::from(u32::MAX)) < u64::from(FEW)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::ToSpan as _;
+
+    use super::*;
+
+    #[test]
+    fn the_first_few_lines_of_each_second_are_few() {
+        let (rate, start) = (Rate::default(), Timestamp::UNIX_EPOCH + 7.hours());
+        let low = |at: Timestamp| (0..25).filter(|_| rate.is_low(at)).count();
+        assert_eq!(low(start), 10);
+        assert_eq!(low(start + 999.milliseconds()), 0);
+        assert_eq!(low(start + 1.second()), 10);
+        // A clock that is set back.
+        assert_eq!(low(start - 1.hour()), 10);
+    }
+}
