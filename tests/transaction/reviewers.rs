@@ -55,7 +55,8 @@ on_each_database! {
         assert!(matches!(refused.rejection(), Some(Refused::LastReviewer)), "{refused:?}");
         assert_eq!(refused.stopped(), Stopped::NotRetryable);
         if !database::ONE_WRITER {
-            assert_eq!(attempts, 2, "it was refused after its retry");
+            // More than two if it was tried again before the other one had committed.
+            assert!(attempts >= 2, "it was refused after a retry, not at attempt {attempts}");
         }
         let left = "select count(*) from reviewers where active = 1";
         assert_eq!(database::number(&db.pool, left).await, 1);
