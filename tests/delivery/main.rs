@@ -7,6 +7,7 @@
 )]
 
 mod blocked;
+mod brief;
 mod busy;
 mod fleet;
 mod late;

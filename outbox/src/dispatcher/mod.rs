@@ -11,6 +11,7 @@ pub(crate) mod engine;
 mod permit;
 mod prune;
 mod read;
+mod rest;
 mod run;
 mod sample;
 mod stop;
@@ -80,14 +81,17 @@ impl<Db: Database> Outbox<Db> {
             false => PLACES,
         };
         let places = |entry: &HandlerEntry| entry.concurrency().unwrap_or_else(|| places(entry));
-        self.engine_with(places, LONGEST_TURN)
+        let brief = self.inner.config.processing.retry_in_memory;
+        self.engine_with(places, LONGEST_TURN, brief)
     }
 
-    /// With that many places for invocations of each handler, and turns of so many records.
+    /// With that many places for invocations of each handler, turns of so many records, and
+    /// retries from memory if they are due within that.
     pub(crate) fn engine_with(
         &self,
         places: impl Fn(&HandlerEntry) -> u32,
         longest_turn: usize,
+        brief: Duration,
     ) -> Engine {
         let inner = &self.inner;
         let handlers = inner
@@ -102,6 +106,7 @@ impl<Db: Database> Outbox<Db> {
             });
         let settings = LaneSettings {
             ordered: inner.config.processing.stop_on_first_failure,
+            brief,
             longest_turn,
             handlers: handlers.collect(),
         };

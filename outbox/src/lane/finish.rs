@@ -1,6 +1,6 @@
 //! What a handler decided becomes what is to be written, and the lane goes on.
 
-use super::{HandlerIx, Item, Lanes, Stand, Work, waiting};
+use super::{HandlerIx, Item, Lanes, Stand, Work, failed, waiting};
 use crate::{
     Completion, Decision, HandlerError,
     failure::Failure,
@@ -32,7 +32,6 @@ impl Lanes {
         if lane.running()?.record.id != id {
             return None;
         }
-        let Item { stored, .. } = lane.queue.pop_front()?;
         lane.turn -= 1;
         if !decision.is_completed() {
             // Nothing behind it was begun.
@@ -43,10 +42,18 @@ impl Lanes {
             places.turn = (places.turn * 2).min(self.settings.longest_turn);
         }
 
-        let next = lane.running().map(|item| item.record.id);
-
+        let next = lane.queue.get(1).filter(|_| lane.turn > 0);
+        let next = next.map(|item| item.record.id);
+        if let Some(rest) = self.settings.rest(lane, work, &decision) {
+            let hot = key.hot.iter_mut().find(|hot| hot.record.id == id);
+            hot.into_iter().for_each(|hot| hot.begun = true);
+            self.rests.push(rest);
+            return None;
+        }
+        let stored = lane.queue.front()?.stored;
         let fell_back = matches!(decision, Decision::Completed(Completion::FellBack { .. }));
         if !stored && !fell_back && matches!(decision, Decision::Completed(_)) {
+            lane.queue.pop_front();
             let at = key.hot.iter().position(|hot| hot.record.id == id)?;
             let hot = key.hot.get_mut(at)?;
             hot.unfinished.retain(|handler| *handler != work.handler);
@@ -59,8 +66,10 @@ impl Lanes {
             return next;
         }
         if !stored {
+            // While it is in the queue, so that its earlier failures are written too.
             key.split(&self.settings, &mut self.unwritten, &mut self.deliveries);
         }
+        key.lane(work.handler)?.queue.pop_front();
         let blocks = self.write(work, stored, decision);
         self.unwritten.deliveries.push((id, work.handler));
         if blocks {
@@ -88,7 +97,7 @@ impl Lanes {
             Decision::Completed(completion) => {
                 // A fallback that succeeded leaves the failure in the history.
                 if let Completion::FellBack { error, .. } = &completion {
-                    self.remember(work, id, error);
+                    self.remember(failure(work, id, error));
                 }
                 DeliveryRow {
                     status: "completed",
@@ -99,7 +108,9 @@ impl Lanes {
             Decision::RetryAt {
                 delay, next, error, ..
             } => {
-                let failure = self.remember(work, id, &error);
+                let failure = failure(work, id, &error);
+                let row = failed(row, &failure);
+                self.remember(failure);
                 DeliveryRow {
                     status: "scheduled",
                     blocking: holds_lane,
@@ -107,15 +118,17 @@ impl Lanes {
                     failure_count: next.failure_count,
                     first_failed_at: next.first_failed_at.map(|at| at.as_microsecond()),
                     delay: Some(micros(delay)),
-                    ..failed(row, failure)
+                    ..row
                 }
             }
             Decision::Failed { error, .. } => {
-                let failure = self.remember(work, id, &error);
+                let failure = failure(work, id, &error);
+                let row = failed(row, &failure);
+                self.remember(failure);
                 DeliveryRow {
                     status: "failed",
                     blocking: holds_lane && !skips,
-                    ..failed(row, failure)
+                    ..row
                 }
             }
             // The routes of this process said otherwise a moment ago; as if it had not run.
@@ -136,18 +149,8 @@ impl Lanes {
         blocks
     }
 
-    fn remember(&mut self, work: &Work, handler: &'static str, error: &HandlerError) -> Failure {
-        let failure = Failure::of(handler, error);
-        self.unwritten.batch.failures.push(FailureRow {
-            record_id: work.record.id,
-            part: work.part,
-            handler,
-            attempt: work.attempt.number,
-            kind: failure.kind,
-            fingerprint: failure.fingerprint.clone(),
-            error: failure.text.clone(),
-        });
-        failure
+    fn remember(&mut self, failure: FailureRow) {
+        self.unwritten.batch.failures.push(failure);
     }
 
     /// The lane waits behind what was just written. Its queue has rows, and leaves memory.
@@ -173,11 +176,16 @@ impl Lanes {
     }
 }
 
-fn failed(row: DeliveryRow, failure: Failure) -> DeliveryRow {
-    DeliveryRow {
-        error: Some(failure.text),
-        error_kind: Some(failure.kind),
-        fingerprint: Some(failure.fingerprint),
-        ..row
+/// An attempt that failed, for the history.
+pub(super) fn failure(work: &Work, handler: &'static str, error: &HandlerError) -> FailureRow {
+    let failure = Failure::of(handler, error);
+    FailureRow {
+        record_id: work.record.id,
+        part: work.part,
+        handler,
+        attempt: work.attempt.number,
+        kind: failure.kind,
+        fingerprint: failure.fingerprint,
+        error: failure.text,
     }
 }

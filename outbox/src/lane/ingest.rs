@@ -57,6 +57,7 @@ impl Lanes {
                     attempt: Attempt::first(),
                     stored: false,
                     read: false,
+                    failures: Vec::new(),
                 });
             } else {
                 lane.parked();
@@ -110,6 +111,7 @@ impl Lanes {
             attempt,
             stored: true,
             read: true,
+            failures: Vec::new(),
         };
         if lane.stand == Stand::Blocked {
             lane.queue.insert(lane.turn, item);
@@ -173,6 +175,7 @@ impl Lanes {
                 attempt: row.attempt,
                 stored: true,
                 read: true,
+                failures: Vec::new(),
             });
         }
         lane.stand = match (first_cannot_run, more) {

@@ -5,6 +5,7 @@ use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
     mem,
     sync::Arc,
+    time::Duration,
 };
 
 use jiff::Timestamp;
@@ -67,8 +68,8 @@ impl Hands {
     }
 
     pub(super) async fn run(&mut self) -> Result<Run<'_>> {
-        // One runs at a time, so places are no matter.
-        let mut engine = self.outbox.engine_with(|_| u32::MAX, 1);
+        // One runs at a time, so places are no matter; every retry is one of the test.
+        let mut engine = self.outbox.engine_with(|_| u32::MAX, 1, Duration::ZERO);
         engine.leases.owner = OWNER;
         let claim = engine.claim(LEASE, BTreeSet::new());
         let claimed = self.fetcher.claim(&claim).await.map_err(database)?;

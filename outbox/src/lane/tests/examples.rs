@@ -10,13 +10,13 @@ use crate::{
 };
 
 /// Lanes, and what they started.
-struct Bench {
-    lanes: Lanes,
-    running: Vec<Work>,
+pub(super) struct Bench {
+    pub(super) lanes: Lanes,
+    pub(super) running: Vec<Work>,
 }
 
-const A: HandlerIx = 0;
-const B: HandlerIx = 1;
+pub(super) const A: HandlerIx = 0;
+pub(super) const B: HandlerIx = 1;
 const C: HandlerIx = 2;
 const KEY: &str = "k";
 
@@ -47,21 +47,27 @@ fn fetched(id: i64, key: &str) -> Fetched {
 
 impl Bench {
     fn new(ordered: bool) -> Self {
+        Self::with(ordered, 0)
+    }
+
+    /// Retries that are due within so many microseconds are made from memory.
+    pub(super) fn with(ordered: bool, brief: u64) -> Self {
         let setup = Setup {
             ordered,
             transactional: false,
             most: 8,
             longest_turn: 1,
+            brief,
         };
         let (lanes, running) = (Lanes::new(setup.settings()), Vec::new());
         Self { lanes, running }
     }
 
-    fn record(&mut self, id: i64, handlers: &[HandlerIx]) -> bool {
+    pub(super) fn record(&mut self, id: i64, handlers: &[HandlerIx]) -> bool {
         self.record_of(KEY, id, handlers)
     }
 
-    fn record_of(&mut self, key: &str, id: i64, handlers: &[HandlerIx]) -> bool {
+    pub(super) fn record_of(&mut self, key: &str, id: i64, handlers: &[HandlerIx]) -> bool {
         let route = |&handler| Route {
             handler,
             blocked: false,
@@ -71,14 +77,14 @@ impl Bench {
     }
 
     /// What runs.
-    fn runs(&mut self) -> Vec<(i64, HandlerIx)> {
+    pub(super) fn runs(&mut self) -> Vec<(i64, HandlerIx)> {
         let turns = self.lanes.take_turns().into_iter();
         self.running.extend(turns.map(|turn| turn.first));
         let runs = self.running.iter();
         runs.map(|work| (work.record.id, work.handler)).collect()
     }
 
-    fn ends(&mut self, id: i64, handler: HandlerIx, end: End) {
+    pub(super) fn ends(&mut self, id: i64, handler: HandlerIx, end: End) {
         self.runs();
         let is_it = |work: &Work| (work.record.id, work.handler) == (id, handler);
         let at = self.running.iter().position(is_it).unwrap();
@@ -86,24 +92,24 @@ impl Bench {
         self.lanes.finished(&work, decision(&work, end));
     }
 
-    fn batch(&mut self) -> Unwritten {
+    pub(super) fn batch(&mut self) -> Unwritten {
         self.lanes.take_unwritten().unwrap()
     }
 
     /// The rows that a batch is to write: splits, then changes.
-    fn rows(unwritten: &Unwritten) -> Vec<(i64, &'static str, &'static str)> {
+    pub(super) fn rows(unwritten: &Unwritten) -> Vec<(i64, &'static str, &'static str)> {
         let batch = &unwritten.batch;
         let rows = batch.split_rows.iter().chain(&batch.changed);
         rows.map(|row| (row.record_id, row.handler, row.status))
             .collect()
     }
 
-    fn write(&mut self) {
+    pub(super) fn write(&mut self) {
         let unwritten = self.batch();
         self.lanes.written(unwritten);
     }
 
-    fn is_empty(&self) {
+    pub(super) fn is_empty(&self) {
         assert_eq!(self.lanes.left_over(), None);
     }
 }
