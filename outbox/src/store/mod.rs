@@ -95,7 +95,8 @@ pub trait PublishSql: sqlx::Database {
         record: &NewRecord,
     ) -> impl Future<Output = Result<Option<i64>, sqlx::Error>> + Send;
 
-    /// Writes all records in one statement, in their order. They have no dedup keys.
+    /// Writes all records in one statement, in their order. They are of one event, published at
+    /// once: only their ids, keys, partitions and payloads differ. They have no dedup keys.
     #[doc(hidden)]
     fn insert_all(
         connection: &mut Self::Connection,
@@ -195,32 +196,17 @@ pub(crate) fn trusted(sql: String) -> SqlStr {
     AssertSqlSafe(sql).into_sql_str()
 }
 
-/// All records as one JSON array, for databases without array parameters.
+/// What differs between records, as one JSON array of arrays, for databases without array
+/// parameters: id, key, partition, payload.
 #[cfg(any(feature = "mysql", feature = "sqlite"))]
 fn as_json(new: &[NewRecord]) -> Result<String, sqlx::Error> {
-    #[derive(serde::Serialize)]
-    struct Row<'a> {
-        event_id: String,
-        event: &'a str,
-        version: u32,
-        key: &'a str,
-        part: u16,
-        payload: &'a str,
-        headers: Option<String>,
-        max_retries: Option<u32>,
-    }
-    let rows: Vec<Row<'_>> = new
-        .iter()
-        .map(|new| Row {
-            event_id: new.record.event_id.simple().to_string(),
-            event: &new.record.event,
-            version: new.record.version,
-            key: &new.record.key,
-            part: new.partition,
-            payload: &new.record.payload,
-            headers: new.headers(),
-            max_retries: new.record.max_retries,
-        })
-        .collect();
-    serde_json::to_string(&rows).map_err(|error| sqlx::Error::Encode(error.into()))
+    let rows = new.iter().map(
+        |NewRecord {
+             record, partition, ..
+         }| {
+            let id = record.event_id.simple().to_string();
+            (id, &record.key, partition, &record.payload)
+        },
+    );
+    settle::json(&rows.collect::<Vec<_>>())
 }

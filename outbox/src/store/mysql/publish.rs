@@ -16,17 +16,13 @@ values (?, ?, ?, ?, ?, ?, ?, ?, ?, utc_timestamp(6),
         // Without their own character set, the columns have the database's, which may be `latin1`.
         let many = format!(
             "insert into {record} (event_id, event, version, `key`, part, payload, headers, max_retries, created_at)
-select unhex(r.event_id), r.event, r.version, r.record_key, r.part, r.payload, r.headers, r.max_retries, utc_timestamp(6)
+select unhex(r.event_id), ?, ?, r.record_key, r.part, r.payload, ?, ?, utc_timestamp(6)
 from json_table(?, '$[*]' columns (
     place for ordinality,
-    event_id char(32) path '$.event_id',
-    event varchar(255) character set utf8mb4 path '$.event',
-    version bigint path '$.version',
-    record_key varchar(255) character set utf8mb4 path '$.key',
-    part smallint path '$.part',
-    payload longtext character set utf8mb4 path '$.payload',
-    headers longtext character set utf8mb4 path '$.headers',
-    max_retries bigint path '$.max_retries'
+    event_id char(32) path '$[0]',
+    record_key varchar(255) character set utf8mb4 path '$[1]',
+    part smallint path '$[2]',
+    payload longtext character set utf8mb4 path '$[3]'
 )) as r order by r.place"
         );
         Inserts {
@@ -69,7 +65,14 @@ from json_table(?, '$[*]' columns (
         inserts: &Inserts,
         new: &[NewRecord],
     ) -> Result<(), sqlx::Error> {
+        let Some(each) = new.first() else {
+            return Ok(());
+        };
         sqlx::query(inserts.many.clone())
+            .bind(&each.record.event)
+            .bind(i64::from(each.record.version))
+            .bind(each.headers())
+            .bind(each.record.max_retries.map(i64::from))
             .bind(as_json(new)?)
             .execute(connection)
             .await?;

@@ -18,7 +18,7 @@ impl PublishSql for Postgres {
         };
         let (tell_one, tell_many) = (
             tell("$5::text"),
-            tell("(select string_agg(distinct p::text, ',') from unnest($5::smallint[]) as p)"),
+            tell("(select string_agg(distinct p::text, ',') from unnest($3::smallint[]) as p)"),
         );
         let one = format!(
             "insert into {record} (event_id, event, version, key, part, payload, headers, max_retries, dedup_key, due_at, status)
@@ -29,9 +29,8 @@ values ($1, $2, $3, $4, $5, $6, $7, $8, $9,
         let many = format!(
             "with published as (
 insert into {record} (event_id, event, version, key, part, payload, headers, max_retries)
-select event_id, event, version, key, part, payload, headers, max_retries
-from unnest($1::uuid[], $2::text[], $3::bigint[], $4::text[], $5::smallint[], $6::text[], $7::text[], $8::bigint[])
-    with ordinality as r (event_id, event, version, key, part, payload, headers, max_retries, place)
+select event_id, $5::text, $6::bigint, key, part, payload, $7::text, $8::bigint
+from unnest($1::uuid[], $2::text[], $3::smallint[], $4::text[]) with ordinality as r (event_id, key, part, payload, place)
 order by place
 )
 {tell_many}"
@@ -76,24 +75,21 @@ order by place
         inserts: &Inserts,
         new: &[NewRecord],
     ) -> Result<(), sqlx::Error> {
+        let Some(each) = new.first() else {
+            return Ok(());
+        };
         let column = |of: fn(&NewRecord) -> &str| new.iter().map(of).collect::<Vec<&str>>();
         let ids: Vec<Uuid> = new.iter().map(|new| new.record.event_id).collect();
-        let versions: Vec<i64> = new.iter().map(|new| new.record.version.into()).collect();
         let partitions: Vec<i16> = new.iter().map(|new| new.partition.cast_signed()).collect();
-        let headers: Vec<Option<String>> = new.iter().map(NewRecord::headers).collect();
-        let max_retries: Vec<Option<i64>> = new
-            .iter()
-            .map(|new| new.record.max_retries.map(i64::from))
-            .collect();
         sqlx::query(inserts.many.clone())
             .bind(ids)
-            .bind(column(|new| &new.record.event))
-            .bind(versions)
             .bind(column(|new| &new.record.key))
             .bind(partitions)
             .bind(column(|new| &new.record.payload))
-            .bind(headers)
-            .bind(max_retries)
+            .bind(&each.record.event)
+            .bind(i64::from(each.record.version))
+            .bind(each.headers())
+            .bind(each.record.max_retries.map(i64::from))
             .execute(connection)
             .await?;
         Ok(())

@@ -16,8 +16,7 @@ values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9,
         );
         let many = format!(
             "insert into {record} (event_id, event, version, key, part, payload, headers, max_retries)
-select unhex(value ->> '$.event_id'), value ->> '$.event', value ->> '$.version', value ->> '$.key',
-    value ->> '$.part', value ->> '$.payload', value ->> '$.headers', value ->> '$.max_retries'
+select unhex(value ->> 0), ?2, ?3, value ->> 1, value ->> 2, value ->> 3, ?4, ?5
 from json_each(?1) order by json_each.key"
         );
         Inserts {
@@ -60,8 +59,15 @@ from json_each(?1) order by json_each.key"
         inserts: &Inserts,
         new: &[NewRecord],
     ) -> Result<(), sqlx::Error> {
+        let Some(each) = new.first() else {
+            return Ok(());
+        };
         sqlx::query(inserts.many.clone())
             .bind(as_json(new)?)
+            .bind(&each.record.event)
+            .bind(i64::from(each.record.version))
+            .bind(each.headers())
+            .bind(each.record.max_retries.map(i64::from))
             .execute(connection)
             .await?;
         Ok(())
