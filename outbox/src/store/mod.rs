@@ -11,6 +11,7 @@ mod migrate;
 mod mysql;
 mod names;
 mod operate;
+mod parked;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod report;
@@ -29,9 +30,7 @@ use sqlx::{AssertSqlSafe, Pool, SqlSafeStr as _, SqlStr};
 
 use crate::{Record, Result};
 pub(crate) use command::{Claim, CommandKey, CommandSql, Remembered};
-pub(crate) use fetch::{
-    DueDelivery, Expected, FetchSql, Fetched, FetchedDelivery, Known, LaneName, Page, Writers,
-};
+pub(crate) use fetch::{FetchSql, Fetched, Known, Page, Writers};
 pub(crate) use gauge::{Capped, END, Extent, GaugeSql, Part, Table};
 #[cfg(test)]
 pub(crate) use lease::Owned;
@@ -41,6 +40,7 @@ pub(crate) use migrate::Migration;
 pub(crate) use migrate::printed;
 pub(crate) use names::Names;
 pub(crate) use operate::{OperateSql, Prunable};
+pub(crate) use parked::{DueDelivery, Expected, FetchedDelivery, LaneName, ParkedSql};
 pub(crate) use report::{Counted, Query, ReportSql};
 pub(crate) use settle::{Batch, DeliveryRow, FailureRow, SettleSql};
 pub(crate) use transaction::{NotCommitted, TransactSql};
@@ -60,6 +60,7 @@ pub trait Driver:
     + PublishSql
     + LeaseSql
     + FetchSql
+    + ParkedSql
     + SettleSql
     + ReportSql
     + GaugeSql

@@ -11,19 +11,12 @@ use sqlx::{
 
 use super::signed;
 use crate::{
-    Attempt, Record,
-    store::{
-        DueDelivery, Expected, FetchSql, Fetched, FetchedDelivery, Known, LaneName, Names, Page,
-        Writers, trusted,
-    },
+    Record,
+    store::{FetchSql, Fetched, Known, Names, Page, Writers, trusted},
 };
 
 /// What a record is read from; `r` is its table.
-const RECORD: &str = "r.part, r.id, r.event_id, r.event, r.version, r.key, r.payload, r.headers, r.created_at, r.max_retries";
-/// What a delivery is read from, after [`RECORD`]; `d` is its table.
-const DELIVERY: &str =
-    "d.handler, d.status = 'waiting', d.blocking, d.attempt, d.failure_count, d.first_failed_at";
-
+pub(super) const RECORD: &str = "r.part, r.id, r.event_id, r.event, r.version, r.key, r.payload, r.headers, r.created_at, r.max_retries";
 impl FetchSql for Postgres {
     async fn pending(
         connection: &mut PgConnection,
@@ -88,53 +81,6 @@ cross join lateral (
         rows.iter().map(fetched).collect()
     }
 
-    async fn due_deliveries(
-        connection: &mut PgConnection,
-        names: &Names,
-        parts: &[u16],
-        handlers: &[&str],
-        offset: i64,
-        limit: i64,
-    ) -> Result<Vec<DueDelivery>, sqlx::Error> {
-        let delivery = names.table("delivery", '"');
-        let sql = trusted(format!(
-            "select d.id, d.record_id, d.handler from unnest($1::smallint[]) as p (part)
-cross join lateral (
-    select d.id, d.record_id, d.handler, d.due_at from {delivery} d
-    where d.part = p.part and d.status = 'scheduled' and d.handler = any($2)
-        and d.due_at <= statement_timestamp() + $3 * interval '1 microsecond'
-    order by d.due_at, d.id limit $4
-) d order by d.due_at, d.id limit $4"
-        ));
-        let rows = sqlx::query_as(sql)
-            .bind(signed(parts))
-            .bind(handlers)
-            .bind(offset)
-            .bind(limit)
-            .fetch_all(connection)
-            .await?;
-        Ok(rows.into_iter().map(DueDelivery::of).collect())
-    }
-
-    async fn deliveries(
-        connection: &mut PgConnection,
-        names: &Names,
-        ids: &[i64],
-    ) -> Result<Vec<FetchedDelivery>, sqlx::Error> {
-        let (record, delivery) = (names.table("record", '"'), names.table("delivery", '"'));
-        let sql = trusted(format!(
-            "select {RECORD}, {DELIVERY}, exists (
-    select 1 from {delivery} f
-    where f.blocking and f.part = d.part and f.key = d.key and f.handler = d.handler and f.id > d.id
-)
-from {delivery} d join {record} r on r.id = d.record_id
-where d.id = any((select $1::bigint[])::bigint[]) and d.status = 'scheduled'
-order by d.due_at, d.id"
-        ));
-        let rows = sqlx::query(sql).bind(ids).fetch_all(connection).await?;
-        rows.iter().map(fetched_delivery).collect()
-    }
-
     async fn next_due(
         connection: &mut PgConnection,
         names: &Names,
@@ -157,113 +103,6 @@ from unnest($1::smallint[]) as p (part)"
             .bind(offset)
             .fetch_one(connection)
             .await
-    }
-
-    async fn blocked(
-        connection: &mut PgConnection,
-        names: &Names,
-        lanes: &[LaneName],
-    ) -> Result<Vec<LaneName>, sqlx::Error> {
-        let delivery = names.table("delivery", '"');
-        let sql = trusted(format!(
-            "select l.part, l.key, l.handler from unnest($1::smallint[], $2::text[], $3::text[]) as l (part, key, handler)
-where exists (
-    select 1 from {delivery} d
-    where d.blocking and d.part = l.part and d.key = l.key and d.handler = l.handler
-)"
-        ));
-        let (parts, keys, handlers) = columns(lanes);
-        let rows = sqlx::query(sql)
-            .bind(parts)
-            .bind(keys)
-            .bind(handlers)
-            .fetch_all(connection)
-            .await?;
-        rows.iter().map(lane_name).collect()
-    }
-
-    async fn blocked_parts(
-        connection: &mut PgConnection,
-        names: &Names,
-        parts: &[u16],
-    ) -> Result<Vec<u16>, sqlx::Error> {
-        let delivery = names.table("delivery", '"');
-        let sql = trusted(format!(
-            "select p.part from unnest($1::smallint[]) as p (part)
-where exists (select 1 from {delivery} d where d.blocking and d.part = p.part)"
-        ));
-        let blocked: Vec<i16> = sqlx::query_scalar(sql)
-            .bind(signed(parts))
-            .fetch_all(connection)
-            .await?;
-        Ok(blocked.into_iter().map(i16::cast_unsigned).collect())
-    }
-
-    async fn lanes(
-        connection: &mut PgConnection,
-        names: &Names,
-        lanes: &[LaneName],
-        per_lane: i64,
-    ) -> Result<Vec<FetchedDelivery>, sqlx::Error> {
-        let (record, delivery) = (names.table("record", '"'), names.table("delivery", '"'));
-        let of_lane = lane_in_order("d", "l");
-        // One more than asked for tells whether the last one is followed.
-        let sql = trusted(format!(
-            "select {RECORD}, {DELIVERY}, d.followed
-from unnest($1::smallint[], $2::text[], $3::text[]) with ordinality as l (part, key, handler, place)
-cross join lateral (
-    select d.*, lead(d.id) over (order by d.id) is not null as followed from (
-        select * from {delivery} d where {of_lane} limit $4 + 1
-    ) d order by d.id limit $4
-) d
-join {record} r on r.id = d.record_id
-order by l.place, d.id"
-        ));
-        let (parts, keys, handlers) = columns(lanes);
-        let rows = sqlx::query(sql)
-            .bind(parts)
-            .bind(keys)
-            .bind(handlers)
-            .bind(per_lane)
-            .fetch_all(connection)
-            .await?;
-        rows.iter().map(fetched_delivery).collect()
-    }
-
-    async fn runnable(
-        connection: &mut PgConnection,
-        names: &Names,
-        parts: &[u16],
-        handlers: &[&str],
-        expected: Expected,
-        limit: i64,
-    ) -> Result<Vec<LaneName>, sqlx::Error> {
-        let delivery = names.table("delivery", '"');
-        let of_lane = lane_in_order("e", "d");
-        let sql = match expected {
-            Expected::Many => format!(
-                "select d.part, d.key, d.handler from {delivery} d
-where d.status = 'waiting' and d.blocking and d.part = any($1) and d.handler = any($2) and d.id = (
-    select e.id from {delivery} e where {of_lane} limit 1
-)
-order by d.id limit $3"
-            ),
-            Expected::Few => format!(
-                "select d.part, d.key, d.handler from (
-    select min(id) as id from {delivery} where blocking and part = any($1) and handler = any($2)
-    group by part, key, handler
-) first join {delivery} d on d.id = first.id
-where d.status = 'waiting'
-order by d.id limit $3"
-            ),
-        };
-        let rows = sqlx::query(trusted(sql))
-            .bind(signed(parts))
-            .bind(handlers)
-            .bind(limit)
-            .fetch_all(connection)
-            .await?;
-        rows.iter().map(lane_name).collect()
     }
 
     async fn writers(connection: &mut PgConnection, names: &Names) -> Result<Writers, sqlx::Error> {
@@ -318,24 +157,9 @@ left join lateral (
     }
 }
 
-fn columns(lanes: &[LaneName]) -> (Vec<i16>, Vec<&str>, Vec<&str>) {
-    let parts = lanes.iter().map(|lane| lane.part.cast_signed()).collect();
-    let keys = lanes.iter().map(|lane| &*lane.key).collect();
-    let handlers = lanes.iter().map(|lane| &*lane.handler).collect();
-    (parts, keys, handlers)
-}
-
-fn lane_name(row: &PgRow) -> Result<LaneName, sqlx::Error> {
-    Ok(LaneName {
-        part: row.try_get::<i16, _>(0)?.cast_unsigned(),
-        key: row.try_get(1)?,
-        handler: row.try_get(2)?,
-    })
-}
-
 /// The types of the columns are ours, and not compared for each row; a value that is none of its
 /// type is an error all the same.
-fn fetched(row: &PgRow) -> Result<Fetched, sqlx::Error> {
+pub(super) fn fetched(row: &PgRow) -> Result<Fetched, sqlx::Error> {
     let created_at: Moment = row.try_get_unchecked(8)?;
     let headers: Option<&str> = row.try_get_unchecked(7)?;
     let record = Record {
@@ -357,24 +181,8 @@ fn fetched(row: &PgRow) -> Result<Fetched, sqlx::Error> {
     })
 }
 
-fn fetched_delivery(row: &PgRow) -> Result<FetchedDelivery, sqlx::Error> {
-    let first_failed_at: Option<Moment> = row.try_get(15)?;
-    Ok(FetchedDelivery {
-        handler: row.try_get(10)?,
-        waiting: row.try_get(11)?,
-        blocking: row.try_get(12)?,
-        followed: row.try_get(16)?,
-        attempt: Attempt {
-            number: u32::try_from(row.try_get::<i64, _>(13)?).unwrap_or(u32::MAX),
-            failure_count: u32::try_from(row.try_get::<i64, _>(14)?).unwrap_or(u32::MAX),
-            first_failed_at: first_failed_at.map(|moment| moment.0),
-        },
-        fetched: fetched(row)?,
-    })
-}
-
 /// A `timestamptz` as the protocol has it: microseconds since the year 2000.
-struct Moment(Timestamp);
+pub(super) struct Moment(pub(super) Timestamp);
 
 impl Type<Postgres> for Moment {
     fn type_info() -> PgTypeInfo {
@@ -392,15 +200,4 @@ impl<'r> Decode<'r, Postgres> for Moment {
             Timestamp::from_microsecond(since_1970).unwrap_or(Timestamp::MAX),
         ))
     }
-}
-
-/// The condition and the order of what is in the lane of another row. Compared and ordered by all
-/// columns of the index of lanes: by its id alone, the planner would rather look for the first of
-/// a lane along the primary key, through all of the longest lane.
-pub(super) fn lane_in_order(of: &str, other: &str) -> String {
-    let lane = |of: &str| format!("({of}.part, {of}.key, {of}.handler)");
-    let (lane, other) = (lane(of), lane(other));
-    format!(
-        "{of}.blocking and {lane} >= {other} and {lane} <= {other} order by {of}.part, {of}.key, {of}.handler, {of}.id"
-    )
 }

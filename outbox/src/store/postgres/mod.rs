@@ -5,6 +5,7 @@ mod fetch;
 mod gauge;
 mod lease;
 mod operate;
+mod parked;
 mod publish;
 mod report;
 mod schema;

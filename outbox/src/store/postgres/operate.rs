@@ -2,7 +2,7 @@
 
 use sqlx::{PgConnection, Postgres};
 
-use super::fetch::lane_in_order;
+use super::parked::lane_in_order;
 
 use crate::{
     operations::{DeliveryStatus, RecordStatus},

@@ -5,7 +5,7 @@ use super::{
     database::{lane, names},
     on_each_database, scheduled, waiting,
 };
-use crate::store::{Batch, DeliveryRow, Expected, FetchSql as _, LaneName};
+use crate::store::{Batch, DeliveryRow, Expected, LaneName, ParkedSql as _};
 
 /// Lane (3, a, mail) with four deliveries, (3, a, bill) with one that blocks nothing, and
 /// (4, b, mail) whose first is waiting.

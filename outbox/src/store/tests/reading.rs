@@ -4,7 +4,9 @@ use super::{
     database::{ids, names, record},
     on_each_database, page, scheduled, waiting,
 };
-use crate::store::{Batch, Due, FetchSql as _, Known, Page, PublishSql as _, Writers};
+use crate::store::{
+    Batch, Due, FetchSql as _, Known, Page, ParkedSql as _, PublishSql as _, Writers,
+};
 
 on_each_database! {
     async fn a_record_is_read_as_it_was_written(db) {

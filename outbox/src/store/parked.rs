@@ -1,0 +1,116 @@
+//! What the dispatcher reads of deliveries: those that have become due, lanes in which something is
+//! parked.
+
+use serde::Serialize;
+
+use super::{Fetched, Names};
+use crate::Attempt;
+
+/// A record for one handler that did not finish with it before.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FetchedDelivery {
+    pub(crate) handler: String,
+    /// `waiting` rows run as soon as nothing stands before them in their lane.
+    pub(crate) waiting: bool,
+    /// Whether later records of its lane wait behind it.
+    pub(crate) blocking: bool,
+    /// Whether other deliveries of its lane wait behind it already.
+    pub(crate) followed: bool,
+    pub(crate) attempt: Attempt,
+    pub(crate) fetched: Fetched,
+}
+
+/// A delivery whose time has come, by its names only.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DueDelivery {
+    pub(crate) id: i64,
+    pub(crate) record_id: i64,
+    pub(crate) handler: String,
+}
+
+impl DueDelivery {
+    pub(crate) fn of((id, record_id, handler): (i64, i64, String)) -> Self {
+        Self {
+            id,
+            record_id,
+            handler,
+        }
+    }
+}
+
+/// A lane by its stored name.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+pub struct LaneName {
+    pub(crate) part: u16,
+    pub(crate) key: String,
+    pub(crate) handler: String,
+}
+
+/// What a look for runnable lanes will find.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expected {
+    /// Most that wait can run: each is asked whether it is the first of its lane, the oldest
+    /// first, until there are enough.
+    Many,
+    /// Hardly any can: the first of every lane is looked up, in one walk through all that block.
+    Few,
+}
+
+/// The statements that read deliveries. `parts` and `handlers` as in [`FetchSql`](super::FetchSql).
+pub trait ParkedSql: sqlx::Database {
+    /// Scheduled deliveries whose time has come, the most overdue first. Those in memory are found
+    /// again and again until they are written, so nothing is read of them but their names.
+    #[doc(hidden)]
+    fn due_deliveries(
+        connection: &mut Self::Connection,
+        names: &Names,
+        parts: &[u16],
+        handlers: &[&str],
+        offset: i64,
+        limit: i64,
+    ) -> impl Future<Output = Result<Vec<DueDelivery>, sqlx::Error>> + Send;
+
+    /// Those of these deliveries that are still scheduled, the most overdue first.
+    #[doc(hidden)]
+    fn deliveries(
+        connection: &mut Self::Connection,
+        names: &Names,
+        ids: &[i64],
+    ) -> impl Future<Output = Result<Vec<FetchedDelivery>, sqlx::Error>> + Send;
+
+    /// Those of these lanes in which something blocks.
+    #[doc(hidden)]
+    fn blocked(
+        connection: &mut Self::Connection,
+        names: &Names,
+        lanes: &[LaneName],
+    ) -> impl Future<Output = Result<Vec<LaneName>, sqlx::Error>> + Send;
+
+    /// Those of these partitions in which something blocks.
+    #[doc(hidden)]
+    fn blocked_parts(
+        connection: &mut Self::Connection,
+        names: &Names,
+        parts: &[u16],
+    ) -> impl Future<Output = Result<Vec<u16>, sqlx::Error>> + Send;
+
+    /// The first `per_lane` blocking deliveries of each of these lanes, in the lane's order.
+    #[doc(hidden)]
+    fn lanes(
+        connection: &mut Self::Connection,
+        names: &Names,
+        lanes: &[LaneName],
+        per_lane: i64,
+    ) -> impl Future<Output = Result<Vec<FetchedDelivery>, sqlx::Error>> + Send;
+
+    /// Lanes whose first blocking delivery is `waiting`: nothing stands before it, so it can run.
+    #[doc(hidden)]
+    fn runnable(
+        connection: &mut Self::Connection,
+        names: &Names,
+        parts: &[u16],
+        handlers: &[&str],
+        expected: Expected,
+        limit: i64,
+    ) -> impl Future<Output = Result<Vec<LaneName>, sqlx::Error>> + Send;
+}
