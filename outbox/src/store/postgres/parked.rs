@@ -152,11 +152,15 @@ where d.status = 'waiting' and d.blocking and d.part = any($1) and d.handler = a
 )
 order by d.id limit $3"
             ),
+            // Lateral: the walk of each partition is in the order of the index, and few enough lanes
+            // are expected of it that the table is not read as a whole to find their rows.
             Expected::Few => format!(
-                "select d.part, d.key, d.handler from (
-    select min(id) as id from {delivery} where blocking and part = any($1) and handler = any($2)
-    group by part, key, handler
-) first join {delivery} d on d.id = first.id
+                "select d.part, d.key, d.handler from unnest($1::smallint[]) as p (part)
+cross join lateral (
+    select min(e.id) as id from {delivery} e where e.blocking and e.part = p.part and e.handler = any($2)
+    group by e.part, e.key, e.handler
+) first
+join {delivery} d on d.id = first.id
 where d.status = 'waiting'
 order by d.id limit $3"
             ),
