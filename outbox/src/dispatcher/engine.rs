@@ -7,7 +7,7 @@ use hashbrown::{HashMap, HashSet};
 use tokio::time::Instant;
 
 use crate::{
-    fetch::{Arrived, Round, Watermarks},
+    fetch::{Arrived, MayBlock, Round, Watermarks},
     lane::{HandlerIx, LaneSettings, Lanes, Route},
     lease::{Changes, Claim, Leases},
     metrics::Unhandled,
@@ -26,8 +26,8 @@ pub(crate) struct Engine {
     partitions: u16,
     /// How many records may be in memory.
     most: usize,
-    /// Partitions in which something may block; never one too few.
-    may_block: HashSet<u16>,
+    /// Of a fetch that is under way too: what is added meanwhile, it need not know.
+    may_block: Arc<MayBlock>,
     paused: HashSet<HandlerIx>,
     unhandled: Unhandled,
 }
@@ -77,7 +77,7 @@ impl Engine {
             renames,
             partitions,
             most,
-            may_block: HashSet::new(),
+            may_block: Arc::default(),
             paused: HashSet::new(),
             unhandled: Unhandled::default(),
         }
@@ -105,22 +105,22 @@ impl Engine {
         if !drained.is_empty() {
             self.lanes.lose(&drained, &[]);
         }
-        drained.iter().for_each(|part| {
-            self.may_block.remove(part);
-        });
+        let may_block = Arc::make_mut(&mut self.may_block);
+        drained.iter().for_each(|part| may_block.remove_part(*part));
         self.leases.give_up(&drained)
     }
 
     /// The answer to a claim. What was lost has to be stopped by the caller.
     pub(crate) fn claimed(&mut self, leases: &[Lease], asked_at: Instant) -> Changes {
         let changes = self.leases.claimed(leases, asked_at);
+        let may_block = Arc::make_mut(&mut self.may_block);
         for part in &changes.lost {
             self.marks.remove(*part);
-            self.may_block.remove(part);
+            may_block.remove_part(*part);
         }
         for part in &changes.gained {
             self.marks.add(*part);
-            self.may_block.insert(*part);
+            may_block.add_part(*part);
         }
         changes
     }
@@ -143,9 +143,10 @@ impl Engine {
         let closed = held.iter().map(|lease| lease.part);
         let mut closed: Vec<u16> = closed.filter(|part| self.lanes.is_closed(*part)).collect();
         closed.truncate(share - open.len());
+        let may_block = Arc::make_mut(&mut self.may_block);
         closed.iter().for_each(|part| {
             self.marks.add(*part);
-            self.may_block.insert(*part);
+            may_block.add_part(*part);
         });
         self.lanes.reopen(&closed);
         !closed.is_empty()
@@ -207,7 +208,7 @@ impl Engine {
                 true => self.lanes.known_deliveries(),
                 false => HashSet::new(),
             },
-            may_block: self.may_block.clone(),
+            may_block: Arc::clone(&self.may_block),
             highest: self.marks.highest(),
             known: match pending {
                 Some(_) => self.lanes.known_records(),
@@ -239,10 +240,13 @@ impl Engine {
     /// The fetch succeeded: everything goes into its lanes.
     pub(crate) fn arrived(&mut self, round: &Round, arrived: Arrived) -> News {
         let mut news = News::default();
-        if let Some(parts) = arrived.blocked_parts {
-            // Only what was true before anything of this fetch is parked.
-            self.may_block = parts;
-            self.may_block.extend(self.lanes.blocking_parts());
+        if let Some(mut may_block) = arrived.may_block {
+            // Only what was true before anything of this fetch is parked. What was written while
+            // it was read is in memory.
+            for (part, key) in self.lanes.blocking_keys() {
+                may_block.add(part, key);
+            }
+            self.may_block = Arc::new(may_block);
         }
         let owned: HashSet<u16> = self.marks.parts().into_iter().collect();
         for due in arrived.due_deliveries {
@@ -332,9 +336,14 @@ impl Engine {
         handlers.for_each(|handler| self.lanes.thirst(handler));
     }
 
-    /// What is written from now on may block in these partitions.
-    pub(crate) fn will_block(&mut self, parts: impl IntoIterator<Item = u16>) {
-        self.may_block.extend(parts);
+    /// What is written from now on may block in these keys, each with its partition.
+    pub(crate) fn will_block<'a>(&mut self, keys: impl IntoIterator<Item = (u16, &'a str)>) {
+        for (part, key) in keys {
+            // A fetch that is under way has the other copy.
+            if !self.may_block.contains(part, key) {
+                Arc::make_mut(&mut self.may_block).add(part, key);
+            }
+        }
     }
 
     /// Which handlers are paused. Whether one goes on that was.

@@ -40,7 +40,7 @@ impl<Db: Database> Run<Db> {
             return;
         };
         unwritten.batch.shift(self.outbox.inner.offset());
-        self.engine.will_block(unwritten.batch.parts());
+        self.engine.will_block(unwritten.batch.blocking());
         let fence = self.engine.leases.fence();
         self.writing = Some(tokio::spawn(async move {
             settler.write(&fence, &unwritten.batch).await;

@@ -7,7 +7,7 @@ use sqlx::Pool;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::{Late, Plan};
+use super::{Late, MayBlock, Plan};
 use crate::{
     Database,
     lane::HandlerIx,
@@ -35,8 +35,8 @@ pub(crate) struct Round {
     pub(crate) pending: Option<Plan>,
     /// Nothing says that there is something pending, and nothing is in memory.
     pub(crate) unprompted: bool,
-    /// Partitions in which something may block; each with the handlers of an event.
-    pub(crate) may_block: HashSet<u16>,
+    /// Keys in which something may block.
+    pub(crate) may_block: Arc<MayBlock>,
     /// The highest id that was seen before.
     pub(crate) highest: i64,
     /// Records that are in memory: not to be read again.
@@ -66,8 +66,8 @@ pub(crate) struct Arrived {
     pub(crate) late: usize,
     /// Whether a record may still come late.
     pub(crate) late_possible: bool,
-    /// With a sweep: partitions in which something blocks.
-    pub(crate) blocked_parts: Option<HashSet<u16>>,
+    /// With a sweep: keys in which something blocks.
+    pub(crate) may_block: Option<MayBlock>,
 }
 
 /// Reads, on a connection of its own.
@@ -165,8 +165,11 @@ impl<Db: Database> Fetcher<Db> {
             // What could run is in memory as a rule; this finds what is not.
             let few = Expected::Few;
             arrived.runnable = Db::runnable(connection, names, parts, handlers, few, limit).await?;
-            let blocked = Db::blocked_parts(connection, names, parts).await?;
-            arrived.blocked_parts = Some(blocked.into_iter().collect());
+            // After the records: a batch of the owner before us that is committed only now is seen
+            // here, unless its records were still pending then. Those come first, as read.
+            let most = MayBlock::per_part(parts.len());
+            let keys = Db::blocked_keys(connection, names, parts, bound(most)).await?;
+            arrived.may_block = Some(round.may_block.read(&keys, most));
         } else if !round.thirsty.is_empty() {
             let limit = bound(round.thirst);
             let many = Expected::Many;
@@ -238,12 +241,12 @@ impl Round {
 impl Arrived {
     /// The lanes of all records that were read, where something may block.
     pub(crate) fn lanes_to_ask(&self, round: &Round) -> Vec<LaneName> {
-        let known = self.blocked_parts.as_ref().unwrap_or(&round.may_block);
+        let may_block = self.may_block.as_ref().unwrap_or(&round.may_block);
         let records = self.pending.iter().chain(&self.due_records);
         let mut seen = HashSet::new();
         let mut lanes = Vec::new();
         for Fetched { part, record } in records {
-            if !known.contains(part) {
+            if !may_block.contains(*part, &record.key) {
                 continue;
             }
             for &handler in round.router.route(&record.event).iter() {

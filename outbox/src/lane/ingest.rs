@@ -106,6 +106,7 @@ impl Lanes {
         let key = key_of(&mut self.keys, held, &record.key);
         let known = key.lane(handler).is_some();
         let lane = key.lane_or(handler, || Stand::Blocked);
+        lane.lingers = true;
         let item = Item {
             record: Arc::clone(&record),
             attempt,

@@ -296,11 +296,13 @@ impl Lanes {
         }
     }
 
-    /// Partitions of lanes in memory in which something blocks, or may once it is written.
-    pub(crate) fn blocking_parts(&self) -> impl Iterator<Item = u16> {
-        let closed = |key: &&Key| key.lanes.iter().any(|lane| lane.stand != Stand::Open);
-        let keys = self.keys.values().filter(closed).map(|key| key.held.part);
-        keys.chain(self.deliveries.values().map(|held| held.part))
+    /// Keys in memory in which something blocks, or may once it is written, each with its
+    /// partition: those with a lane that has rows, or had some since it is here.
+    pub(crate) fn blocking_keys(&self) -> impl Iterator<Item = (u16, &str)> {
+        let has_rows = |lane: &Lane| lane.lingers || lane.stand != Stand::Open;
+        let keys = self.keys.iter();
+        let keys = keys.filter(move |(_, key)| key.lanes.iter().any(has_rows));
+        keys.map(|(name, key)| (key.held.part, &**name))
     }
 
     /// Whether this handler completes its records in its own transaction.

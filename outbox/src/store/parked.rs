@@ -86,13 +86,15 @@ pub trait ParkedSql: sqlx::Database {
         lanes: &[LaneName],
     ) -> impl Future<Output = Result<Vec<LaneName>, sqlx::Error>> + Send;
 
-    /// Those of these partitions in which something blocks.
+    /// The keys in which something blocks, each once with its partition: at most `per_part` of each
+    /// of these.
     #[doc(hidden)]
-    fn blocked_parts(
+    fn blocked_keys(
         connection: &mut Self::Connection,
         names: &Names,
         parts: &[u16],
-    ) -> impl Future<Output = Result<Vec<u16>, sqlx::Error>> + Send;
+        per_part: i64,
+    ) -> impl Future<Output = Result<Vec<(u16, String)>, sqlx::Error>> + Send;
 
     /// The first `per_lane` blocking deliveries of each of these lanes, in the lane's order.
     #[doc(hidden)]

@@ -35,11 +35,11 @@ impl Batch {
         self.unhandled.is_empty() && self.split.is_empty() && self.changed.is_empty()
     }
 
-    /// Partitions in which something blocks once this is written.
-    pub(crate) fn parts(&self) -> Vec<u16> {
+    /// Keys in which something blocks once this is written, each with its partition.
+    pub(crate) fn blocking(&self) -> impl Iterator<Item = (u16, &str)> {
         let rows = self.split_rows.iter().chain(&self.changed);
         let blocking = rows.filter(|row| row.blocking);
-        blocking.map(|row| row.part).collect()
+        blocking.map(|row| (row.part, &*row.key))
     }
 
     /// After how long the first of its deliveries is due.

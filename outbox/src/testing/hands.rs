@@ -257,7 +257,7 @@ impl Run<'_> {
     async fn write(&mut self) -> Result<()> {
         self.take_work();
         while let Some(mut unwritten) = self.engine.lanes.take_unwritten() {
-            self.engine.will_block(unwritten.batch.parts());
+            self.engine.will_block(unwritten.batch.blocking());
             let fence = self.fence();
             self.hands.write(&fence, &mut unwritten.batch).await?;
             self.engine.lanes.written(unwritten);

@@ -1,7 +1,7 @@
 //! A database in memory, with the conditions of the real statements: what each means is said at
 //! the traits in `store`. Finished rows are kept.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use hashbrown::HashSet;
 
@@ -176,10 +176,15 @@ impl Db {
         lanes.iter().filter(blocks).cloned().collect()
     }
 
-    pub(super) fn blocked_parts(&self, parts: &[u16]) -> HashSet<u16> {
-        let rows = self.deliveries.values().filter(|row| row.blocking);
-        let blocked = rows.map(|row| row.part);
-        blocked.filter(|part| parts.contains(part)).collect()
+    pub(super) fn blocked_keys(&self, parts: &[u16], per_part: usize) -> Vec<(u16, String)> {
+        let of = |part: u16| {
+            let rows = self.deliveries.values();
+            let rows = rows.filter(move |row| row.blocking && row.part == part);
+            let keys: BTreeSet<&String> = rows.map(|row| &row.key).collect();
+            let first = keys.into_iter().take(per_part);
+            first.map(move |key| (part, key.clone()))
+        };
+        parts.iter().copied().flat_map(of).collect()
     }
 
     pub(super) fn runnable(&self, parts: &[u16], handlers: &[&str], limit: usize) -> Vec<LaneName> {

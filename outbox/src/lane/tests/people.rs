@@ -74,7 +74,7 @@ impl Db {
             self.finish(record);
             return vec![(record, handler)];
         }
-        let blocked = self.blocked_parts(&[part]);
+        let blocked = self.blocked_keys(&[part], 1);
         let pending = |row: &RecordRow| row.part == part && row.status == "pending";
         let mut records = self.records.iter_mut();
         match records.find(|(_, row)| blocked.is_empty() && pending(row)) {

@@ -17,6 +17,8 @@ enum Step {
         poll: bool,
         due: bool,
     },
+    /// The next fetch reads everything again.
+    Sweep,
     /// So many statements of the fetch.
     Read(u8),
     Arrive(bool),
@@ -84,6 +86,7 @@ fn steps(rough: bool) -> impl Strategy<Value = Steps> {
     let usual = prop_oneof![
         6 => (records, delay).prop_map(|(records, delay)| Step::Publish(records, delay)),
         8 => (any::<bool>(), any::<bool>()).prop_map(|(poll, due)| Step::Round { poll, due }),
+        1 => Just(Step::Sweep),
         4 => (1u8..7).prop_map(Step::Read),
         8 => prop_oneof![9 => Just(true), 1 => Just(false)].prop_map(Step::Arrive),
         8 => Just(Step::Take),
@@ -125,6 +128,7 @@ fn step(world: &mut World, step: Step) {
         Step::Round { poll, due } => {
             world.round(poll, due);
         }
+        Step::Sweep => world.wish_sweep(),
         Step::Read(statements) => {
             let _ = (0..statements).all(|_| world.read());
         }

@@ -20,6 +20,8 @@ pub(super) struct Fetch {
 
 /// How many deliveries of a parked lane are read at once; few, so that some are left.
 const PER_LANE: usize = 2;
+/// How many keys of a partition in which something blocks; few, so that some are not known.
+const KEYS_PER_PART: usize = 2;
 const STATEMENTS: u8 = 7;
 
 impl World {
@@ -101,7 +103,12 @@ impl World {
                     None => db.runnable(parts, &round.thirsty, round.thirst),
                 }
             }
-            5 => arrived.blocked_parts = round.sweep.map(|_| db.blocked_parts(parts)),
+            5 => {
+                if round.sweep.is_some() {
+                    let keys = db.blocked_keys(parts, KEYS_PER_PART);
+                    arrived.may_block = Some(round.may_block.read(&keys, KEYS_PER_PART));
+                }
+            }
             6 => {
                 for lane in db.blocked(&arrived.lanes_to_ask(round)) {
                     let handlers = arrived.blocked.entry(lane.key).or_default();

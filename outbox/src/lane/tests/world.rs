@@ -245,7 +245,7 @@ impl World {
             return;
         }
         if let Some(unwritten) = self.engine.lanes.take_unwritten() {
-            self.engine.will_block(unwritten.batch.parts());
+            self.engine.will_block(unwritten.batch.blocking());
             let fence = self.engine.leases.fence();
             self.batch = Some(Taken {
                 unwritten,

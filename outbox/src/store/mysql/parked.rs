@@ -5,7 +5,7 @@ use sqlx::{MySql, MySqlConnection};
 use super::{
     fetch::for_each,
     places,
-    rows::{DELIVERY, RECORD, fetched_delivery, lane_name},
+    rows::{DELIVERY, RECORD, fetched_delivery, lane_name, part_and_key},
 };
 use crate::store::{
     DueDelivery, Expected, FetchedDelivery, LaneName, Names, ParkedSql, settle::json, trusted,
@@ -96,21 +96,26 @@ where exists (
         rows.iter().map(lane_name).collect()
     }
 
-    async fn blocked_parts(
+    async fn blocked_keys(
         connection: &mut MySqlConnection,
         names: &Names,
         parts: &[u16],
-    ) -> Result<Vec<u16>, sqlx::Error> {
-        let delivery = names.table("delivery", '`');
-        let sql = trusted(format!(
-            "select p.part from json_table(?, '$[*]' columns (part smallint path '$')) p
-where (select 1 from {delivery} d where d.blocking = 1 and d.part = p.part limit 1) = 1"
-        ));
-        let blocked: Vec<i16> = sqlx::query_scalar(sql)
-            .bind(json(parts)?)
-            .fetch_all(connection)
-            .await?;
-        Ok(blocked.into_iter().map(i16::cast_unsigned).collect())
+        per_part: i64,
+    ) -> Result<Vec<(u16, String)>, sqlx::Error> {
+        if parts.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (delivery, lane) = (names.table("delivery", '`'), names.plain("delivery_lane"));
+        let branch = format!(
+            "select distinct part, `key` from {delivery} force index (`{lane}`)
+where blocking = 1 and part = ? order by part, `key` limit ?"
+        );
+        let mut query = sqlx::query(trusted(for_each(parts.len(), &branch)));
+        for part in parts {
+            query = query.bind(part.cast_signed()).bind(per_part);
+        }
+        let rows = query.fetch_all(connection).await?;
+        rows.iter().map(part_and_key).collect()
     }
 
     async fn lanes(

@@ -18,10 +18,17 @@ pub(super) const RECORD: &str =
 pub(super) const DELIVERY: &str =
     "d.handler, d.status = 'waiting', d.blocking, d.attempt, d.failure_count,
     timestampdiff(microsecond, '1970-01-01', d.first_failed_at)";
+
+pub(super) fn part_and_key(row: &MySqlRow) -> Result<(u16, String), sqlx::Error> {
+    let part = row.try_get::<i16, _>(0)?.cast_unsigned();
+    Ok((part, text(row.try_get(1)?)?))
+}
+
 pub(super) fn lane_name(row: &MySqlRow) -> Result<LaneName, sqlx::Error> {
+    let (part, key) = part_and_key(row)?;
     Ok(LaneName {
-        part: row.try_get::<i16, _>(0)?.cast_unsigned(),
-        key: text(row.try_get(1)?)?,
+        part,
+        key,
         handler: row.try_get(2)?,
     })
 }

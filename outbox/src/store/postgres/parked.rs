@@ -86,21 +86,29 @@ where exists (
         rows.iter().map(lane_name).collect()
     }
 
-    async fn blocked_parts(
+    async fn blocked_keys(
         connection: &mut PgConnection,
         names: &Names,
         parts: &[u16],
-    ) -> Result<Vec<u16>, sqlx::Error> {
+        per_part: i64,
+    ) -> Result<Vec<(u16, String)>, sqlx::Error> {
         let delivery = names.table("delivery", '"');
         let sql = trusted(format!(
-            "select p.part from unnest($1::smallint[]) as p (part)
-where exists (select 1 from {delivery} d where d.blocking and d.part = p.part)"
+            "select d.part, d.key from unnest($1::smallint[]) as p (part)
+cross join lateral (
+    select distinct d.part, d.key from {delivery} d where d.blocking and d.part = p.part
+    order by d.part, d.key limit $2
+) d"
         ));
-        let blocked: Vec<i16> = sqlx::query_scalar(sql)
+        let keys: Vec<(i16, String)> = sqlx::query_as(sql)
             .bind(signed(parts))
+            .bind(per_part)
             .fetch_all(connection)
             .await?;
-        Ok(blocked.into_iter().map(i16::cast_unsigned).collect())
+        let keys = keys.into_iter();
+        Ok(keys
+            .map(|(part, key)| (part.cast_unsigned(), key))
+            .collect())
     }
 
     async fn lanes(

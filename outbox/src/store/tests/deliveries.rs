@@ -49,11 +49,43 @@ on_each_database! {
         blocked.sort_by_key(|lane| lane.part);
         assert_eq!(blocked, [lane(3, "a", "mail"), lane(4, "b", "mail")]);
         assert!(Db::blocked(&mut connection, &db.names, &[]).await.unwrap().is_empty());
-        let mut parts = Db::blocked_parts(&mut connection, &db.names, &[1, 3, 4]).await.unwrap();
-        parts.sort_unstable();
-        assert_eq!(parts, [3, 4]);
-        assert!(Db::blocked_parts(&mut connection, &db.names, &[5]).await.unwrap().is_empty());
-        assert!(Db::blocked_parts(&mut connection, &db.names, &[]).await.unwrap().is_empty());
+    }
+
+    async fn keys_in_which_something_blocks_are_told_from_others(db) {
+        let i = db.publish(&RECORDS).await;
+        let fence = db.own().await;
+        let mut batch = parked(&i);
+        db.settle(&fence, &batch, false).await;
+        let keys = async |parts: &[u16], per_part| {
+            let mut connection = db.pool.acquire().await.unwrap();
+            let mut keys = Db::blocked_keys(&mut connection, &db.names, parts, per_part).await.unwrap();
+            keys.sort_unstable();
+            keys
+        };
+        let named = |part: u16, key: &str| (part, key.to_owned());
+        // Each once, however much of it blocks.
+        assert_eq!(keys(&[1, 3, 4], 9).await, [named(3, "a"), named(4, "b")]);
+        assert_eq!(keys(&[4], 9).await, [named(4, "b")]);
+        assert!(keys(&[5], 9).await.is_empty());
+        assert!(keys(&[], 9).await.is_empty());
+
+        // Of another handler, and keys that some databases would take for the same.
+        let more = db.publish(&[("a", 3), ("A", 3), ("a ", 3), ("ä", 3), ("c", 3)]).await;
+        batch = Batch {
+            split: more.clone(),
+            split_rows: ["a", "A", "a ", "ä"].iter().zip(&more)
+                .map(|(key, id)| DeliveryRow { key: (*key).to_owned(), ..waiting(*id, "bill") })
+                .collect(),
+            ..Batch::default()
+        };
+        batch.split_rows.push(DeliveryRow { key: "c".to_owned(), blocking: false, ..scheduled(more[4], "bill") });
+        db.settle(&fence, &batch, false).await;
+        let all = [named(3, "A"), named(3, "a"), named(3, "a "), named(3, "ä"), named(4, "b")];
+        assert_eq!(keys(&[3, 4], 9).await, all);
+        assert_eq!(keys(&[3, 4], 4).await, all);
+        // So many of each partition.
+        assert_eq!(keys(&[3, 4], 3).await.iter().filter(|(part, _)| *part == 3).count(), 3);
+        assert_eq!(keys(&[3, 4], 1).await.len(), 2);
     }
 
     async fn a_partition_with_free_deliveries_only_is_not_blocked(db) {
@@ -61,7 +93,7 @@ on_each_database! {
         let free = DeliveryRow { blocking: false, ..scheduled(i[0], "mail") };
         db.settle(&db.own().await, &Batch { split: i, split_rows: vec![free], ..Batch::default() }, false).await;
         let mut connection = db.pool.acquire().await.unwrap();
-        assert!(Db::blocked_parts(&mut connection, &db.names, &[3]).await.unwrap().is_empty());
+        assert!(Db::blocked_keys(&mut connection, &db.names, &[3], 9).await.unwrap().is_empty());
         assert!(Db::blocked(&mut connection, &db.names, &[lane(3, "a", "mail")]).await.unwrap().is_empty());
     }
 
