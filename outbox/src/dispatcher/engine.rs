@@ -28,6 +28,8 @@ pub(crate) struct Engine {
     most: usize,
     /// Of a fetch that is under way too: what is added meanwhile, it need not know.
     may_block: Arc<MayBlock>,
+    /// Lanes that could run are to be looked for, after so many more pages at the latest.
+    look: Option<u8>,
     paused: HashSet<HandlerIx>,
     unhandled: Unhandled,
 }
@@ -57,6 +59,9 @@ pub(crate) struct News {
 /// How many records are read at once: enough that a statement's own cost does not matter, and few
 /// enough that the first are handled while the next are read.
 const AT_ONCE: usize = 4096;
+/// How many pages may come before the sweep's look for lanes that could run: enough to fill the
+/// memory.
+const PAGES_FIRST: u8 = 4;
 /// How many parked lanes are read at once.
 const LANES_AT_ONCE: usize = 64;
 
@@ -78,6 +83,7 @@ impl Engine {
             partitions,
             most,
             may_block: Arc::default(),
+            look: None,
             paused: HashSet::new(),
             unhandled: Unhandled::default(),
         }
@@ -177,17 +183,22 @@ impl Engine {
         if want.poll || want.sweep {
             self.marks.wake();
         }
+        if want.sweep {
+            self.look = Some(PAGES_FIRST);
+        }
         let room = self.room();
         // Not in small bites: wait until an eighth is free.
         let pending = match room >= self.most / 8 {
             true => self.marks.plan(room.min(AT_ONCE)),
             false => None,
         };
+        let look = self.looks(pending.is_some());
         let thirsty = self.lanes.thirsty();
         let due = want.due && room > 0;
         let nothing = pending.is_none()
             && !due
             && !want.sweep
+            && !look
             && !self.lanes.has_checks()
             && thirsty.is_empty();
         if nothing || self.marks.parts().is_empty() {
@@ -214,13 +225,29 @@ impl Engine {
                 Some(_) => self.lanes.known_records(),
                 None => Vec::new(),
             },
-            sweep: want.sweep.then_some(runnable),
+            sweep: want.sweep,
+            look: look.then_some(runnable),
             thirst: runnable,
             thirsty: ids.collect(),
             unprompted: want.unprompted && self.lanes.in_flight() == 0,
             pending,
             router: Arc::clone(&self.router),
         })
+    }
+
+    /// Whether this fetch looks for lanes that could run. There are hardly any, and it walks through
+    /// all that blocks: what is pending comes first, so that there is something to do meanwhile.
+    fn looks(&mut self, pending: bool) -> bool {
+        match self.look {
+            Some(pages @ 1..) if pending => {
+                self.look = Some(pages - 1);
+                false
+            }
+            look => {
+                self.look = None;
+                look.is_some()
+            }
+        }
     }
 
     fn running_handlers(&self) -> Vec<&'static str> {
@@ -324,7 +351,7 @@ impl Engine {
             }
         }
         // As many as were asked for: there may be more.
-        match round.sweep {
+        match round.look {
             Some(limit) if lanes.len() >= limit => self.thirst(&round.handlers),
             None if lanes.len() >= round.thirst => self.thirst(&round.thirsty),
             Some(_) | None => {}

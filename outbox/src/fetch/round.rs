@@ -41,8 +41,10 @@ pub(crate) struct Round {
     pub(crate) highest: i64,
     /// Records that are in memory: not to be read again.
     pub(crate) known: Vec<Known>,
-    /// Read everything again, and find lanes that could run, at most this many.
-    pub(crate) sweep: Option<usize>,
+    /// Read everything again, and in which keys something blocks.
+    pub(crate) sweep: bool,
+    /// Find lanes of all handlers that could run, at most this many.
+    pub(crate) look: Option<usize>,
     /// Handlers that have room for lanes that were put aside.
     pub(crate) thirsty: Vec<&'static str>,
     /// At most this many of their lanes.
@@ -128,7 +130,7 @@ impl<Db: Database> Fetcher<Db> {
                 arrived.next_due = next.await?;
             }
         }
-        let is_quiet = round.unprompted && round.sweep.is_none() && !self.late.possible();
+        let is_quiet = round.unprompted && !round.sweep && !self.late.possible();
         let quiet = match &round.pending {
             // Where there is nothing, nobody need know who writes at this moment.
             Some(plan) if is_quiet => {
@@ -144,7 +146,7 @@ impl<Db: Database> Fetcher<Db> {
             let writers = Db::writers(connection, names).await?;
             let now = Instant::now();
             self.late.look(parts, round.highest, writers, now);
-            if round.sweep.is_some() {
+            if round.sweep {
                 self.late.read_again(parts, 0);
             }
             let pages = self.late.lowered(&plan.pages);
@@ -160,16 +162,17 @@ impl<Db: Database> Fetcher<Db> {
                 arrived.late = below(plan, &arrived.pending);
             }
         }
-        if let Some(limit) = round.sweep {
-            let limit = bound(limit);
-            // What could run is in memory as a rule; this finds what is not.
-            let few = Expected::Few;
-            arrived.runnable = Db::runnable(connection, names, parts, handlers, few, limit).await?;
+        if round.sweep {
             // After the records: a batch of the owner before us that is committed only now is seen
             // here, unless its records were still pending then. Those come first, as read.
             let most = MayBlock::per_part(parts.len());
             let keys = Db::blocked_keys(connection, names, parts, bound(most)).await?;
             arrived.may_block = Some(round.may_block.read(&keys, most));
+        }
+        if let Some(limit) = round.look {
+            // What could run is in memory as a rule; this finds what is not.
+            let (few, limit) = (Expected::Few, bound(limit));
+            arrived.runnable = Db::runnable(connection, names, parts, handlers, few, limit).await?;
         } else if !round.thirsty.is_empty() {
             let limit = bound(round.thirst);
             let many = Expected::Many;

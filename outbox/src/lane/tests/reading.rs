@@ -85,7 +85,7 @@ impl World {
                 if let Some(plan) = &round.pending {
                     let now = Instant::now();
                     self.late.look(parts, round.highest, Writers::InOrder, now);
-                    if round.sweep.is_some() {
+                    if round.sweep {
                         self.late.read_again(parts, 0);
                     }
                     let pages = self.late.lowered(&plan.pages);
@@ -98,15 +98,15 @@ impl World {
                 }
             }
             4 => {
-                arrived.runnable = match round.sweep {
-                    Some(limit) => db.runnable(parts, &round.handlers, limit),
-                    None => db.runnable(parts, &round.thirsty, round.thirst),
+                if round.sweep {
+                    let keys = db.blocked_keys(parts, KEYS_PER_PART);
+                    arrived.may_block = Some(round.may_block.read(&keys, KEYS_PER_PART));
                 }
             }
             5 => {
-                if round.sweep.is_some() {
-                    let keys = db.blocked_keys(parts, KEYS_PER_PART);
-                    arrived.may_block = Some(round.may_block.read(&keys, KEYS_PER_PART));
+                arrived.runnable = match round.look {
+                    Some(limit) => db.runnable(parts, &round.handlers, limit),
+                    None => db.runnable(parts, &round.thirsty, round.thirst),
                 }
             }
             6 => {
@@ -133,5 +133,108 @@ impl World {
             self.engine.failed(round);
             self.sweep = true;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{
+        Setup,
+        world::{End, World},
+    };
+
+    fn world() -> World {
+        World::new(Setup {
+            ordered: true,
+            transactional: false,
+            most: 8,
+            longest_turn: 1,
+            brief: 0,
+        })
+    }
+
+    fn publish(world: &mut World, keys: &[u16]) {
+        keys.iter()
+            .for_each(|key| world.db.publish(*key, "one", None));
+    }
+
+    fn read(world: &mut World) {
+        world.round(true, false);
+        world.arrive(true);
+        world.take();
+    }
+
+    /// The keys whose lanes the next fetch asks about.
+    fn asked(world: &mut World) -> Vec<String> {
+        world.round(true, false);
+        (0..6).for_each(|_| assert!(world.read()));
+        let fetch = world.fetch.as_ref().unwrap();
+        let lanes = fetch.arrived.lanes_to_ask(&fetch.round);
+        lanes.into_iter().map(|lane| lane.key).collect()
+    }
+
+    #[test]
+    fn nothing_is_asked_about_a_key_in_which_nothing_blocks() {
+        let mut world = world();
+        read(&mut world);
+        for sweep in [false, true] {
+            // All of the same partition.
+            publish(&mut world, &[0, 2, 4]);
+            read(&mut world);
+            while let Some((work, ..)) = world.running.first() {
+                let fails = &*work.record.key == "k0";
+                let end = if fails { End::Failed } else { End::Completed };
+                world.finish(0, end);
+                world.take();
+            }
+            world.write_all();
+            if sweep {
+                world.wish_sweep();
+            }
+            publish(&mut world, &[0, 2, 4]);
+            // What was written by us, or what the sweep has found.
+            assert_eq!(asked(&mut world), ["k0"]);
+            world.arrive(true);
+            world.take();
+            let running = world.running.iter().map(|(work, ..)| &*work.record.key);
+            assert_eq!(running.collect::<Vec<_>>(), ["k2", "k4"]);
+            world.finish(0, End::Completed);
+            world.finish(0, End::Completed);
+            world.write_all();
+        }
+    }
+
+    #[test]
+    fn of_a_partition_that_was_just_gained_every_lane_is_asked_about_unless_the_sweep_says_more() {
+        let mut world = world();
+        publish(&mut world, &[0, 2]);
+        world.round(true, false);
+        (0..4).for_each(|_| assert!(world.read()));
+        let fetch = world.fetch.as_ref().unwrap();
+        assert_eq!(fetch.arrived.lanes_to_ask(&fetch.round).len(), 2);
+        assert!(world.read());
+        let fetch = world.fetch.as_ref().unwrap();
+        assert!(fetch.arrived.lanes_to_ask(&fetch.round).is_empty());
+    }
+
+    #[test]
+    fn what_is_pending_comes_before_the_look_for_lanes_that_could_run() {
+        let mut world = world();
+        let looks = |world: &mut World| {
+            let started = world.round(false, false);
+            let look = world.fetch.as_ref().and_then(|fetch| fetch.round.look);
+            world.arrive(true);
+            (started, look.is_some())
+        };
+        // Nothing is pending: at once after the sweep.
+        assert_eq!(looks(&mut world), (true, false));
+        assert_eq!(looks(&mut world), (true, true));
+        assert_eq!(looks(&mut world), (false, false));
+        // As much as there is room for, but not for ever.
+        publish(&mut world, &[0; 20]);
+        world.wish_sweep();
+        let pages = (0..9).take_while(|_| !looks(&mut world).1).count();
+        assert!((1..=4).contains(&pages), "{pages}");
+        assert_eq!(looks(&mut world), (false, false));
     }
 }
