@@ -6,6 +6,7 @@
     reason = "every function here is part of a test"
 )]
 
+mod beside;
 mod blocked;
 mod brief;
 mod busy;
