@@ -3,7 +3,7 @@
 use sqlx::{Connection as _, PgConnection, Postgres};
 
 use crate::store::{
-    Batch, DeliveryRow, Fence, Names, SettleSql,
+    Batch, DeliveryRow, Fence, LeaseSql as _, Names, SettleSql,
     settle::{KEPT_FAILURES, json},
     trusted,
 };
@@ -58,6 +58,10 @@ impl SettleSql for Postgres {
             "select {FORGETFUL}, set_config('idle_in_transaction_session_timeout', '5s', true)"
         );
         sqlx::query(trusted(settings)).execute(&mut *tx).await?;
+        // Who takes over waits for the end of this: it must see all that blocks, or nothing of it.
+        if Self::still_held(&mut tx, names, fence).await?.is_empty() {
+            return tx.rollback().await;
+        }
         if !batch.done.is_empty() {
             done(&mut tx, names, fence, &batch.done, keep, "true").await?;
         }

@@ -191,3 +191,55 @@ on_each_database! {
         assert!(db.statuses().await.is_empty());
     }
 }
+
+/// A batch that was found to be of the owner is written before somebody else owns its partitions:
+/// what it parks would be missed by who has looked already.
+#[cfg(feature = "postgres")]
+#[tokio::test]
+async fn who_takes_over_waits_for_the_end_of_a_batch() {
+    use crate::store::LeaseSql as _;
+
+    type Db = sqlx::Postgres;
+    let db = super::database::postgres().await;
+    let id = db.publish(&[("a", 3)]).await[0];
+    let fence = db.own_as(uuid::Uuid::now_v7(), 0).await;
+    let mut in_its_way = db.pool.begin().await.unwrap();
+    sqlx::query("select 1 from outbox_record for update")
+        .execute(&mut *in_its_way)
+        .await
+        .unwrap();
+    let batch = Batch {
+        split: vec![id],
+        split_rows: vec![scheduled(id, "mail")],
+        ..Batch::default()
+    };
+    let mut settler = db.pool.acquire().await.unwrap();
+    let settle = Db::settle(&mut settler, &db.names, &fence, &batch, false);
+    let take_over = async {
+        let waits = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
+        while db.numbers(waits).await != [1] {
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+        let mut other = db.pool.begin().await.unwrap();
+        sqlx::query("set local lock_timeout = '200ms'")
+            .execute(&mut *other)
+            .await
+            .unwrap();
+        let parts: Vec<u16> = (0..64).collect();
+        let new = uuid::Uuid::now_v7();
+        let taken = Db::take(&mut other, &db.names, new, &parts, 60_000_000).await;
+        taken.unwrap();
+        assert_eq!(db.leases_of(fence.owner).await.len(), 64);
+        let buried = Db::bury(&mut other, &db.names, fence.owner).await;
+        assert!(buried.is_err(), "it was buried");
+        drop(other);
+        in_its_way.rollback().await.unwrap();
+    };
+    let (settled, ()) = tokio::join!(settle, take_over);
+    settled.unwrap();
+    let parked = "select count(*) from outbox_delivery";
+    assert_eq!(db.numbers(parked).await, [1]);
+    let mut other = db.pool.acquire().await.unwrap();
+    Db::bury(&mut other, &db.names, fence.owner).await.unwrap();
+    assert!(db.leases_of(fence.owner).await.is_empty());
+}
