@@ -47,7 +47,7 @@ pub(crate) async fn run<Db: Bench>(site: &Site<Db>) -> anyhow::Result<Vec<Verdic
     let (looks, compared) = match Db::KIND {
         Kind::Postgres => (1.0, "2 x a bare notification + 1 ms"),
         Kind::Mysql => (50.0, "2 x a query + 50 ms between two looks"),
-        Kind::Sqlite => (20.0, "2 x a query + 20 ms between two looks"),
+        Kind::Sqlite => (100.0, "2 x a query + 100 ms between two looks"),
     };
     let bound = 2.0 * bare.p50 + looks;
     let verdict = |name: &str, times: &Times, goal: Option<f64>| {

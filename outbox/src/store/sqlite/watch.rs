@@ -21,7 +21,7 @@ impl WatchSql for Sqlite {
 
     const SESSIONS: bool = false;
     const LISTENS: bool = false;
-    const LOOK_EVERY: Duration = Duration::from_millis(20);
+    const LOOK_EVERY: Duration = Duration::from_millis(100);
 
     async fn open(pool: &SqlitePool, _: &Names) -> Result<SqliteLine, sqlx::Error> {
         let mut connection = pool.acquire().await?;
