@@ -74,6 +74,7 @@ pub(crate) async fn first<Db: Bench>(
     records: u64,
 ) -> anyhow::Result<Measured> {
     let before = tally.count();
+    let meter = Meter::start(site).await?;
     let registry = counting(tally);
     let (outbox, pool) = site.outbox(registry, config(false), CONNECTIONS).await?;
     let start = Instant::now();
@@ -82,9 +83,10 @@ pub(crate) async fn first<Db: Bench>(
     let time = start.elapsed();
     dispatcher.shutdown().await?;
     pool.close().await;
+    let usage = meter.stop(site, tally.count() - before).await?;
     Ok(Measured {
         records,
         time,
-        usage: None,
+        usage,
     })
 }

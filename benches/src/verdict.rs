@@ -128,7 +128,9 @@ impl Verdict {
         self
     }
 
-    fn used(self, whose: &str, usage: Option<Usage>) -> Self {
+    /// What it cost the server, where it counts that.
+    #[must_use]
+    pub(crate) fn used(self, whose: &str, usage: Option<Usage>) -> Self {
         let Some(usage) = usage else { return self };
         self.with(
             format!("{whose}wal_bytes_per_record"),

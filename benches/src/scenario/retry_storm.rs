@@ -49,6 +49,8 @@ pub(crate) async fn run<Db: Bench>(site: &Site<Db>) -> anyhow::Result<Vec<Verdic
         Verdict::less_is_better(name, Some(Db::KIND), "s", pair, goal)
             .with("records", records)
             .with("reference_is", "3.5 times as long as `drain` took")
+            .used("", storm.usage)
+            .used("reference_", plain.usage)
     };
     Ok(vec![
         verdict("retry-storm", storm, 1.0),
