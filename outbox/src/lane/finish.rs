@@ -1,9 +1,11 @@
 //! What a handler decided becomes what is to be written, and the lane goes on.
 
-use super::{HandlerIx, Item, Lanes, Stand, Work, failed, waiting};
+use super::{
+    HandlerIx, Item, Lanes, Stand, Work,
+    row::{failed, failure, waiting},
+};
 use crate::{
-    Completion, Decision, HandlerError,
-    failure::Failure,
+    Completion, Decision,
     store::{DeliveryRow, FailureRow, micros},
 };
 
@@ -173,19 +175,5 @@ impl Lanes {
         let left = queue.map(|Item { record, .. }| (record.id, handler));
         self.unwritten.deliveries.extend(left);
         self.unwritten.lanes.push((key.into(), handler));
-    }
-}
-
-/// An attempt that failed, for the history.
-pub(super) fn failure(work: &Work, handler: &'static str, error: &HandlerError) -> FailureRow {
-    let failure = Failure::of(handler, error);
-    FailureRow {
-        record_id: work.record.id,
-        part: work.part,
-        handler,
-        attempt: work.attempt.number,
-        kind: failure.kind,
-        fingerprint: failure.fingerprint,
-        error: failure.text,
     }
 }

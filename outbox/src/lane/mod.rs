@@ -17,6 +17,7 @@ mod ingest;
 mod lane;
 mod release;
 mod rest;
+mod row;
 #[cfg(test)]
 mod tests;
 
@@ -34,10 +35,12 @@ pub(crate) use ingest::Route;
 pub(crate) use lane::HandlerIx;
 use lane::{Item, Lane, Stand};
 pub(crate) use rest::Rest;
+pub(crate) use row::completed_row;
+use row::{failed, waiting};
 
 use crate::{
     Attempt, Record,
-    store::{Batch, DeliveryRow, FailureRow, Known, LaneName},
+    store::{Batch, Known, LaneName},
 };
 
 /// What does not change while lanes live.
@@ -375,43 +378,5 @@ impl Key {
             lane.lingers = true;
             lane.queue.iter_mut().for_each(|item| item.stored = true);
         }
-    }
-}
-
-/// A delivery that is done.
-pub(crate) fn completed_row(work: &Work, handler: &'static str) -> DeliveryRow {
-    DeliveryRow {
-        status: "completed",
-        blocking: false,
-        ..waiting(work.part, &work.record, handler, work.attempt)
-    }
-}
-
-fn failed(row: DeliveryRow, failure: &FailureRow) -> DeliveryRow {
-    DeliveryRow {
-        error: Some(failure.error.clone()),
-        error_kind: Some(failure.kind),
-        fingerprint: Some(failure.fingerprint.clone()),
-        ..row
-    }
-}
-
-/// A delivery that waits for its turn.
-fn waiting(part: u16, record: &Record, handler: &'static str, attempt: Attempt) -> DeliveryRow {
-    DeliveryRow {
-        record_id: record.id,
-        part,
-        key: record.key.clone(),
-        handler,
-        status: "waiting",
-        blocking: true,
-        attempt: attempt.number,
-        failure_count: attempt.failure_count,
-        first_failed_at: attempt.first_failed_at.map(|at| at.as_microsecond()),
-        delay: None,
-        was: attempt.number,
-        error: None,
-        error_kind: None,
-        fingerprint: None,
     }
 }

@@ -8,7 +8,7 @@
 
 use std::{mem, sync::Arc, time::Duration};
 
-use super::{HandlerIx, Lane, LaneSettings, Lanes, Work, finish::failure};
+use super::{HandlerIx, Lane, LaneSettings, Lanes, Work, row::failure};
 use crate::{Decision, Record};
 
 /// So many failures of a record may be known to memory only: what crashes again and again is not
