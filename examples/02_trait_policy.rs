@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use outbox::{
-    HandlerError, Metadata, Outbox, OutboxEvent, PolicySource, RetryAware, RetryPolicy,
-    operations::RecordStatus, outbox_handler, retryable,
+    HandlerError, Metadata, Outbox, OutboxEvent, RetryAware, RetryPolicy, operations::RecordStatus,
+    outbox_handler, retry::PolicySource, retryable,
 };
 use outbox_examples::{say, sqlite, until};
 

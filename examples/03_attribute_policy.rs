@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use outbox::{
-    HandlerError, OutboxEvent, PolicySource, Registry, Retry, RetryBuilder, RetryPolicy,
-    outbox_handler, retryable,
+    HandlerError, OutboxEvent, Registry, Retry, RetryBuilder, RetryPolicy, outbox_handler,
+    retry::PolicySource, retryable,
 };
 
 #[derive(serde::Serialize, serde::Deserialize, OutboxEvent)]

@@ -4,8 +4,12 @@
 use std::{sync::Arc, time::Duration};
 
 use outbox::{
-    Attempt, Clock as _, Completion, Decision, ManualClock, Metadata, OutboxEvent, Record,
-    Registry, outbox_handler, retryable,
+    __private::{Attempt, Completion, Decision},
+    Metadata, OutboxEvent, Registry,
+    clock::{Clock as _, ManualClock},
+    outbox_handler,
+    record::Record,
+    retryable,
 };
 
 #[derive(serde::Serialize, serde::Deserialize, OutboxEvent)]

@@ -7,7 +7,12 @@ pub mod order;
 
 use std::sync::Arc;
 
-use outbox::{Attempt, Decision, ManualClock, OutboxEvent, Record, Registry};
+use outbox::{
+    __private::{Attempt, Decision},
+    OutboxEvent, Registry,
+    clock::ManualClock,
+    record::Record,
+};
 
 /// The record of an event, published at the start of time.
 ///

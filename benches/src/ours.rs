@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use outbox::{Config, Registry, RegistryBuilder, Retention};
+use outbox::{Config, Registry, RegistryBuilder, config::Retention};
 
 use crate::{
     database::Bench,

@@ -7,14 +7,28 @@ use std::{marker::PhantomData, sync::Arc};
 pub use inventory;
 
 #[cfg(feature = "inventory")]
-pub use crate::registry::{NamedErrorType, Submission};
-use crate::{Context, HandlerError, IntoPolicy, Metadata, PolicyError, RetryAware, RetryPolicy};
+pub use crate::registry::registration::{NamedErrorType, Submission};
 pub use crate::{
-    handler::{ChosenByName, Fallback, FromContext, IntoOutcome, Outcome, ReceivedEvent},
-    registry::{
+    handler::{
+        BoxError, Fallback, FromContext, IntoOutcome, Outcome, ReceivedEvent,
+        received::ChosenByName,
+    },
+    record::{Attempt, EventData, EventKey},
+    registry::registration::{
         AttributePolicy, EventMatch, FallbackFn, Instances, Invocation, Location, PermanentFailure,
         Registered, Registration, TraitPolicy, TypedEvent,
     },
+    retry::{
+        Jitter,
+        decide::decide,
+        decision::{Completion, Decision, FailedBecause, NoHandler},
+        resolve::{Candidates, Resolved, resolve},
+    },
+};
+use crate::{
+    handler::{Context, HandlerError},
+    record::Metadata,
+    retry::{IntoPolicy, PolicyError, RetryAware, RetryPolicy},
 };
 
 /// A primitive type that a user's type of the same name cannot hide.
@@ -146,7 +160,7 @@ pub fn guard<E>(guard: impl Fn(&E, &Metadata) -> bool, event: &E, context: &Cont
 pub fn validated<E, R: std::error::Error + Send + Sync + 'static>(
     event: &E,
     validate: impl Fn(&E) -> Result<(), R>,
-) -> Result<(), crate::BoxError> {
+) -> Result<(), BoxError> {
     validate(event).map_err(Into::into)
 }
 

@@ -10,7 +10,7 @@ use std::{
 };
 
 use jiff::{SignedDuration, Timestamp};
-use outbox::{Clock, SystemClock};
+use outbox::clock::{Clock, SystemClock};
 
 /// The machine's time plus an offset.
 #[derive(Debug, Clone, Default)]

@@ -7,7 +7,7 @@ use std::{
     path::Path,
 };
 
-use outbox::{Clock as _, SystemClock};
+use outbox::clock::{Clock as _, SystemClock};
 use serde::{Deserialize, Serialize};
 
 /// Nanoseconds since 1970, by the clock that all processes of this machine share.

@@ -3,7 +3,7 @@
 
 use std::{fmt, io, num::ParseIntError, time::Duration};
 
-use outbox::{HandlerError, Retry, RetryBuilder, RetryPolicy, backoff};
+use outbox::{HandlerError, Retry, RetryBuilder, RetryPolicy, retry::backoff};
 
 use crate::{schedule, secs};
 

@@ -2,7 +2,11 @@
 
 use std::{env, process::Command, time::Duration};
 
-use outbox::{Config, ConfigError, Format, Jitter, PolicyKind, Retry, RetryPolicy as _};
+use outbox::{
+    Config, Retry, RetryPolicy as _,
+    config::{ConfigError, Format, PolicyKind},
+    retry::Jitter,
+};
 
 use crate::{schedule, secs};
 
@@ -39,7 +43,7 @@ retry:
   jitter: 0.25
   max-elapsed: 1h 30m
   linear: { initial-delay: 500, increment: "1s", max-delay: 30s }
-  include-exceptions: [ "std::io::Error", 'outbox::TimedOut' ]
+  include-exceptions: [ "std::io::Error", 'outbox::handler::TimedOut' ]
   pin-at-schedule: true
   policies:
     bank:
@@ -62,7 +66,7 @@ max-retries = 0x10
 jitter = 0.25
 max-elapsed = "1h 30m"
 linear = { initial-delay = 500, increment = "1s", max-delay = "30s" }
-include-exceptions = ["std::io::Error", 'outbox::TimedOut']
+include-exceptions = ["std::io::Error", 'outbox::handler::TimedOut']
 pin-at-schedule = true
 
 [retry.policies.bank]

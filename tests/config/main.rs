@@ -16,7 +16,7 @@ use std::{
     time::Duration,
 };
 
-use outbox::{Config, ConfigError, Retry, RetryPolicy};
+use outbox::{Config, Retry, RetryPolicy, config::ConfigError};
 
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))

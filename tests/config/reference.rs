@@ -2,7 +2,7 @@
 
 use std::{fmt, fs, io, time::Duration};
 
-use outbox::{Config, HandlerError, Jitter, Retry, RetryPolicy as _};
+use outbox::{Config, HandlerError, Retry, RetryPolicy as _, retry::Jitter};
 
 use crate::{fixture, load, millis, schedule, secs};
 

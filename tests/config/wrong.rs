@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeSet, fs};
 
-use outbox::{Config, ConfigError, Format, Place, Retry};
+use outbox::{
+    Config, Retry,
+    config::{ConfigError, Format, Place},
+};
 
 use crate::{fixture, load};
 

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use outbox::{Clock as _, Config, ManualClock, Outbox, Registry, SystemClock};
+use outbox::{
+    Config, Outbox, Registry,
+    clock::{Clock as _, ManualClock, SystemClock},
+};
 use outbox_tests::on_each_database;
 
 use crate::scene::{Scene, eventually, publish, quick, step};

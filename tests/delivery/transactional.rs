@@ -10,7 +10,8 @@ use std::{
 };
 
 use outbox::{
-    Config, Error, HandlerError, Metadata, Outbox, Problem, Registry, State, Tx, outbox_handler,
+    Config, Error, HandlerError, Metadata, Outbox, Registry, State, Tx, outbox_handler,
+    registry::Problem,
 };
 use outbox_tests::effects::{Effect, TABLE};
 use sqlx::{MySql, Postgres, Sqlite};

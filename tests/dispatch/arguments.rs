@@ -6,8 +6,12 @@ use std::sync::{
 };
 
 use outbox::{
-    Attempt, Context, Decision, FromContext, Handler, HandlerError, ManualClock, Metadata,
-    OutboxEvent, Record, Registry, Requirements, State, outbox_handler,
+    __private::{Attempt, Decision},
+    Context, FromContext, Handler, HandlerError, Metadata, OutboxEvent, Registry, State,
+    clock::ManualClock,
+    handler::Requirements,
+    outbox_handler,
+    record::Record,
 };
 use outbox_tests::{first_attempt, record};
 use serde::{Deserialize, Serialize};

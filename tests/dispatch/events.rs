@@ -3,8 +3,12 @@
 use std::sync::{Arc, Mutex};
 
 use outbox::{
-    AnyEvent, Attempt, Completion, Decision, EventError, FailedBecause, FailureKind, HandlerError,
-    ManualClock, Metadata, OutboxEvent, Record, Registry, State, outbox_handler,
+    __private::{Attempt, Completion, Decision, FailedBecause},
+    AnyEvent, HandlerError, Metadata, OutboxEvent, Registry, State,
+    clock::ManualClock,
+    handler::FailureKind,
+    outbox_handler,
+    record::{EventError, Record},
 };
 use outbox_tests::{first_attempt, record};
 use serde::{Deserialize, Serialize};

@@ -3,8 +3,11 @@
 use std::{io, time::Duration};
 
 use outbox::{
-    Attempt, Clock as _, Decision, FailedBecause, FailureKind, HandlerError, ManualClock,
-    OutboxEvent, Panicked, Registry, RetryPolicy, TimedOut, outbox_handler, retryable,
+    __private::{Attempt, Decision, FailedBecause},
+    HandlerError, OutboxEvent, Registry, RetryPolicy,
+    clock::{Clock as _, ManualClock},
+    handler::{FailureKind, Panicked, TimedOut},
+    outbox_handler, retryable,
 };
 use outbox_tests::{first_attempt, record};
 use serde::{Deserialize, Serialize};

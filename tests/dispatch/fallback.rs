@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use outbox::{
-    Completion, Decision, FailedBecause, HandlerError, Metadata, OutboxEvent, Registry, State,
-    outbox_handler, retryable,
+    __private::{Completion, Decision, FailedBecause},
+    HandlerError, Metadata, OutboxEvent, Registry, State, outbox_handler, retryable,
 };
 use outbox_tests::first_attempt;
 use serde::{Deserialize, Serialize};

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use outbox::{
     Config, HandlerError, Outbox, OutboxEvent, Registry,
-    health::{DatabaseHealth, DispatcherHealth, Health},
+    operations::{DatabaseHealth, DispatcherHealth, Health},
     outbox_handler, retryable,
 };
 use outbox_tests::on_each_database;

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use outbox::{
-    Config, OutboxEvent, Problem, Registry, RegistryBuilder, Retry, error_name, outbox_handler,
-    retryable,
+    Config, OutboxEvent, Registry, RegistryBuilder, Retry, error_name, outbox_handler,
+    registry::Problem, retryable,
 };
 use serde::{Deserialize, Serialize};
 
@@ -108,7 +108,7 @@ fn the_configuration_of_the_readme_is_valid() {
     let yaml = readme.split("```yaml\n").nth(1).unwrap();
     let yaml = yaml.split("```").next().unwrap();
     let config = Config::loader()
-        .text(outbox::Format::Yaml, "README.md", yaml)
+        .text(outbox::config::Format::Yaml, "README.md", yaml)
         .environment([])
         .load()
         .unwrap();

@@ -2,8 +2,8 @@
 //! kind of handler.
 
 use outbox::{
-    Config, Handler, Metadata, OutboxEvent, PolicySource, Registry, Retry, RetryAware,
-    outbox_handler, retryable,
+    Config, Handler, Metadata, OutboxEvent, Registry, Retry, RetryAware, outbox_handler,
+    retry::PolicySource, retryable,
 };
 use serde::{Deserialize, Serialize};
 

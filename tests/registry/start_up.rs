@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use outbox::{
-    AnyEvent, Context, FromContext, Handler, HandlerError, Metadata, OutboxEvent, PolicySource,
-    Problem, Registry, Retry, State, outbox_handler, retryable,
+    AnyEvent, Context, FromContext, Handler, HandlerError, Metadata, OutboxEvent, Registry, Retry,
+    State, outbox_handler, registry::Problem, retry::PolicySource, retryable,
 };
 use serde::{Deserialize, Serialize};
 
@@ -60,7 +60,7 @@ fn everything_that_is_wrong_is_in_one_error_with_its_place() {
             "broken",
             Retry::builder().exponential(Duration::from_secs(1), 1.0, Duration::from_secs(2)),
         )
-        .retry_policy(Retry::builder().jitter(outbox::Jitter::Proportional(2.0)))
+        .retry_policy(Retry::builder().jitter(outbox::retry::Jitter::Proportional(2.0)))
         .build()
         .unwrap_err();
 
@@ -162,7 +162,7 @@ async fn audit(_event: AnyEvent) {}
 async fn a_state_that_was_not_announced_fails_the_attempt_and_says_so() {
     let registry = Registry::builder().handler::<careless>().build().unwrap();
     let decision = outbox_tests::first_attempt(&registry, "careless", &Started {}).await;
-    let outbox::Decision::Failed { error, .. } = decision else {
+    let outbox::__private::Decision::Failed { error, .. } = decision else {
         panic!("{decision:?}")
     };
     assert!(
@@ -225,7 +225,7 @@ fn routing_finds_every_handler_of_an_event_by_id() {
     let ids = |event| {
         registry
             .route(event)
-            .map(outbox::HandlerEntry::id)
+            .map(outbox::registry::HandlerEntry::id)
             .collect::<Vec<_>>()
     };
     assert_eq!(ids("started"), ["careless", "other"]);

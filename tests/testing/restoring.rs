@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use outbox::{
-    FailedBecause,
+    __private::FailedBecause,
     operations::{DeliveryStatus, RecordStatus},
     testing::{Kit, KitError, Restore, Step, StepOutcome},
 };

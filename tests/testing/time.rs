@@ -9,7 +9,9 @@ use std::{
 };
 
 use outbox::{
-    Clock, FailedBecause, HandlerError, Retry, Scheduled,
+    __private::FailedBecause,
+    HandlerError, Retry, Scheduled,
+    clock::Clock,
     operations::{DeliveryStatus, RecordStatus},
     testing::{Kit, Step, StepOutcome},
 };
@@ -127,7 +129,10 @@ async fn a_delayed_record_waits_for_its_time() {
 
 #[tokio::test]
 async fn a_day_of_an_unavailable_bank_loses_nothing_and_uses_up_no_retry() {
-    let clock = Arc::new(std::sync::OnceLock::<(outbox::ManualClock, jiff::Timestamp)>::new());
+    let clock = Arc::new(std::sync::OnceLock::<(
+        outbox::clock::ManualClock,
+        jiff::Timestamp,
+    )>::new());
     let inner = Arc::clone(&clock);
     let after = Arc::new(AtomicU32::new(0));
     let counted = Arc::clone(&after);

@@ -98,7 +98,7 @@ async fn without_a_trace_nothing_is_added() {
 mod own {
     use opentelemetry::trace::TracerProvider as _;
     use opentelemetry_sdk::trace::SdkTracerProvider;
-    use outbox::Limits;
+    use outbox::config::Limits;
     use tracing::Instrument as _;
     use tracing_subscriber::layer::SubscriberExt as _;
 

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use outbox::{Attempt, HandlerError, ManualClock, Registry, outbox_handler};
+use outbox::{__private::Attempt, HandlerError, Registry, clock::ManualClock, outbox_handler};
 use outbox_tests::{database::sqlite as database, order::Order, record};
 use serde_json::json;
 use tracing::Level;

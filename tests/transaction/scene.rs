@@ -7,7 +7,8 @@ use std::{
 };
 
 use outbox::{
-    Database, ManualClock,
+    Database,
+    clock::ManualClock,
     transaction::{Budget, Observer, Reason, Sleeper, Transactions, TxRetry},
 };
 use outbox_tests::database::Fresh;

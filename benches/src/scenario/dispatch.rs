@@ -13,7 +13,11 @@ use std::{
 
 use futures_util::FutureExt as _;
 use outbox::{
-    Attempt, Decision, ManualClock, Metadata, OutboxEvent, Record, Registry, State, outbox_handler,
+    __private::{Attempt, Decision},
+    Metadata, OutboxEvent, Registry, State,
+    clock::ManualClock,
+    outbox_handler,
+    record::Record,
 };
 use serde::{Deserialize, Serialize};
 

@@ -3,7 +3,11 @@
 use std::{str::FromStr, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
-use outbox::{Clock as _, State, SystemClock, outbox_handler};
+use outbox::{
+    State,
+    clock::{Clock as _, SystemClock},
+    outbox_handler,
+};
 use tokio::sync::mpsc;
 
 use crate::event::Happened;

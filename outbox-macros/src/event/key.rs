@@ -32,7 +32,7 @@ pub(super) fn expand(
         }
     });
     let krate = paths.at(key.span()).krate;
-    let text = quote_spanned!(key.span()=> #krate::EventKey::to_key(&#key));
+    let text = quote_spanned!(key.span()=> #krate::record::EventKey::to_key(&#key));
     Some(quote!(#scope #text))
 }
 

@@ -69,7 +69,7 @@ fn expand(
         let private = paths.at(validate.span()).private;
         let call = quote_spanned!(validate.span()=> #private::validated(self, #validate));
         quote! {
-            fn validate(&self) -> ::core::result::Result<(), #krate::BoxError> {
+            fn validate(&self) -> ::core::result::Result<(), #krate::handler::BoxError> {
                 #call
             }
         }
@@ -81,7 +81,7 @@ fn expand(
         let clause = generics.make_where_clause();
         clause
             .predicates
-            .push(parse_quote!(Self: #krate::EventData));
+            .push(parse_quote!(Self: #krate::record::EventData));
     }
     let (impl_generics, ty_generics, where_clause) = generics.split_for_impl();
     quote! {

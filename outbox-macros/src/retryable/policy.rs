@@ -129,7 +129,7 @@ impl Inline {
         });
         let jitter = self.jitter.as_ref().map(|jitter| {
             let jitter = jitter.expand();
-            quote!(.jitter(#krate::Jitter::#jitter))
+            quote!(.jitter(#krate::retry::Jitter::#jitter))
         });
         let retry_on = self
             .retry_on

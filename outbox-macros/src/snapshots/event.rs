@@ -6,10 +6,10 @@ impl ::outbox::OutboxEvent for OrderCreated {
         ::core::option::Option::Some({
             let Self { tenant, order_id, .. } = self;
             let _ = (&tenant, &order_id);
-            ::outbox::EventKey::to_key(&format!("{tenant}/{order_id}"))
+            ::outbox::record::EventKey::to_key(&format!("{tenant}/{order_id}"))
         })
     }
-    fn validate(&self) -> ::core::result::Result<(), ::outbox::BoxError> {
+    fn validate(&self) -> ::core::result::Result<(), ::outbox::handler::BoxError> {
         ::outbox::__private::validated(self, check)
     }
 }

@@ -9,7 +9,7 @@ use std::{collections::BTreeMap, time::Duration};
 use humantime::format_duration as words;
 
 use super::{Config, ExponentialConfig, LinearConfig, PolicyConfig, PolicyKind, Retention};
-use crate::Jitter;
+use crate::retry::Jitter;
 
 /// A value that cannot work.
 pub(super) struct Mistake {

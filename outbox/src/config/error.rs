@@ -3,8 +3,8 @@
 use std::{io, path::PathBuf, str::Utf8Error};
 
 use super::place::Place;
-use crate::BoxError;
-use crate::nearest::list;
+use crate::handler::BoxError;
+use crate::registry::nearest::list;
 
 /// A configuration that cannot be used.
 ///
@@ -12,7 +12,7 @@ use crate::nearest::list;
 ///
 /// ```
 /// # #[cfg(feature = "config")] {
-/// use outbox::{Config, Format};
+/// use outbox::{Config, config::Format};
 ///
 /// let error = Config::loader()
 ///     .text(Format::Yaml, "outbox.yaml", "retry:\n  max-retrys: 5\n")

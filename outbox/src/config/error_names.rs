@@ -3,7 +3,7 @@
 use std::{borrow::Cow, collections::BTreeMap, error::Error, sync::LazyLock};
 
 use crate::{
-    nearest::nearest,
+    registry::nearest::nearest,
     retry::{UnknownErrorName, filter::ErrorType},
 };
 
@@ -99,9 +99,9 @@ fn common() -> [ErrorType; 23] {
         ty::<serde_json::Error>("serde_json::Error"),
         ty::<tokio::time::error::Elapsed>("tokio::time::error::Elapsed"),
         ty::<uuid::Error>("uuid::Error"),
-        ty::<crate::Panicked>("outbox::Panicked"),
-        ty::<crate::PolicyError>("outbox::PolicyError"),
-        ty::<crate::TimedOut>("outbox::TimedOut"),
+        ty::<crate::handler::Panicked>("outbox::Panicked"),
+        ty::<crate::retry::PolicyError>("outbox::PolicyError"),
+        ty::<crate::handler::TimedOut>("outbox::TimedOut"),
     ]
 }
 

@@ -8,7 +8,7 @@ use serde::{
 };
 
 use super::duration;
-use crate::Jitter;
+use crate::retry::Jitter;
 
 /// The words that stand for a mode.
 const WORDS: &[&str] = &["none", "full", "equal", "decorrelated"];

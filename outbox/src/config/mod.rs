@@ -2,7 +2,7 @@
 //!
 //! [`Config`] and the structs in it are always there. With the feature `config` (on by default)
 //! [`load`] reads them: text → tree of nodes with places → prefix → environment → `serde` →
-//! [`check`]. [`policy`] turns what `retry` says into a [`Retry`](crate::Retry).
+//! [`check`]. [`policy`] turns what `retry` says into a [`Retry`](crate::retry::Retry).
 
 mod check;
 mod duration;
@@ -23,6 +23,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::record::limits::Limits;
 pub use error::ConfigError;
 pub use error_names::DuplicateErrorName;
 #[cfg(feature = "config")]

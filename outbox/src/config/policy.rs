@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::{duration, error_names::ErrorNames, jitter};
-use crate::{Jitter, PolicyError, Retry, RetryBuilder};
+use crate::retry::{Jitter, PolicyError, Retry, RetryBuilder};
 
 /// One retry policy: the default one, written directly under `retry`, or a named one under
 /// `retry.policies.<name>`.

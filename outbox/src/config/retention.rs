@@ -15,7 +15,7 @@ use super::duration;
 ///
 /// ```
 /// use std::time::Duration;
-/// use outbox::{Config, Retention};
+/// use outbox::{Config, config::Retention};
 ///
 /// let config: Config = serde_json::from_str(r#"{ "processing": { "retention": "30d" } }"#)?;
 /// assert_eq!(config.processing.retention, Retention::For(Duration::from_secs(30 * 24 * 3600)));

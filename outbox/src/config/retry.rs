@@ -10,7 +10,7 @@ use serde::{
 };
 
 use super::{PolicyConfig, error_names::ErrorNames};
-use crate::{Retry, RetryBuilder};
+use crate::retry::{Retry, RetryBuilder};
 
 /// The section `retry`: the default policy, whose keys stand directly in it, and named ones.
 ///
@@ -68,7 +68,6 @@ impl Retry {
 
 impl RetryConfig {
     /// What [`pin_at_schedule`](Self::pin_at_schedule) stores with each record, if it is on.
-    #[cfg(feature = "_store")]
     pub(crate) fn pinned_max_retries(&self) -> Option<u32> {
         self.pin_at_schedule
             .then(|| self.default.clone().unwrap_or_default().max_retries)

@@ -3,14 +3,14 @@
 use std::any::{TypeId, type_name};
 
 use super::{Context, HandlerError};
-use crate::Metadata;
+use crate::record::Metadata;
 
 /// A type that may be an argument of a handler, behind the event.
 ///
-/// `&Metadata` and [`State<T>`](crate::State) are; implement it for arguments of your own:
+/// `&Metadata` and [`State<T>`](crate::handler::State) are; implement it for arguments of your own:
 ///
 /// ```
-/// use outbox::{outbox_handler, Context, FromContext, HandlerError, OutboxEvent, Requirements};
+/// use outbox::{Context, FromContext, HandlerError, OutboxEvent, handler::Requirements, outbox_handler};
 ///
 /// struct Tenant(String);
 ///
@@ -77,12 +77,10 @@ pub struct Requirements {
     /// An argument that only a fallback can have.
     pub(crate) failure: bool,
     /// The transaction in which the record is completed.
-    #[cfg(feature = "_store")]
     pub(crate) transaction: Option<RequiredTransaction>,
 }
 
 /// The database of a `Tx` argument.
-#[cfg(feature = "_store")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RequiredTransaction {
     pub(crate) ty: TypeId,

@@ -1,20 +1,18 @@
 //! [`Context`]: everything that the arguments of a handler are made from.
 
-#[cfg(feature = "_store")]
 use std::any::Any;
 use std::{fmt, sync::Arc};
 
 use super::{HandlerError, state::States};
-use crate::Metadata;
+use crate::record::Metadata;
 
-/// What the arguments of one invocation are made from; see [`FromContext`](crate::FromContext).
+/// What the arguments of one invocation are made from; see [`FromContext`](crate::handler::FromContext).
 pub struct Context {
     pub(super) metadata: Metadata,
     pub(super) states: Arc<States>,
     /// Why the handler failed for good: only there while its fallback runs.
     pub(super) failure: Option<HandlerError>,
     /// A `Slot` of the outbox's database, if the handler takes a `Tx`.
-    #[cfg(feature = "_store")]
     pub(crate) transaction: Option<Box<dyn Any + Send + Sync>>,
 }
 
@@ -33,7 +31,6 @@ impl Context {
             metadata,
             states,
             failure: None,
-            #[cfg(feature = "_store")]
             transaction: None,
         }
     }

@@ -223,7 +223,7 @@ impl Error for Carried {
 }
 
 /// The handler ran longer than its `timeout`. In the chain of such a failure, for
-/// [`retry_on`](crate::RetryBuilder::retry_on).
+/// [`retry_on`](crate::retry::RetryBuilder::retry_on).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the handler did not finish within {}", humantime::format_duration(*.limit))]
 #[non_exhaustive]
@@ -233,7 +233,7 @@ pub struct TimedOut {
 }
 
 /// The handler (or its fallback or policy) panicked. In the chain of such a failure, for
-/// [`retry_on`](crate::RetryBuilder::retry_on).
+/// [`retry_on`](crate::retry::RetryBuilder::retry_on).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("panicked: {message}")]
 #[non_exhaustive]

@@ -8,10 +8,10 @@ mod argument;
 mod context;
 mod error;
 mod fallback;
+pub(crate) mod invoke;
 mod outcome;
-mod received;
+pub(crate) mod received;
 mod state;
-#[cfg(feature = "_store")]
 mod transaction;
 
 pub use argument::{FromContext, Requirements};
@@ -19,15 +19,13 @@ pub use context::Context;
 pub use error::{BoxError, FailureKind, HandlerError, Panicked, TimedOut};
 pub use fallback::Fallback;
 pub use outcome::{IntoOutcome, Outcome};
-pub use received::{ChosenByName, ReceivedEvent};
+pub use received::ReceivedEvent;
 pub use state::State;
 pub(crate) use state::States;
-#[cfg(feature = "_store")]
 pub(crate) use transaction::Slot;
-#[cfg(feature = "_store")]
 pub use transaction::Tx;
 
-use crate::Metadata;
+use crate::record::Metadata;
 
 /// A handler as a type: its fields are what it works with.
 ///
@@ -57,7 +55,7 @@ use crate::Metadata;
 ///     .handler_for::<Payments, OrderCreated>()
 ///     .state(Payments { limit_cents: 100_00 })
 ///     .build()?;
-/// # Ok::<(), outbox::RegistryError>(())
+/// # Ok::<(), outbox::registry::RegistryError>(())
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not handle `{E}`",

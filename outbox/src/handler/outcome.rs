@@ -17,7 +17,7 @@ pub enum Outcome {
 /// What a handler may return: `()`, or `Result<(), E>` for any error `E`.
 ///
 /// ```
-/// use outbox::{IntoOutcome, Outcome};
+/// use outbox::handler::{IntoOutcome, Outcome};
 ///
 /// assert!(matches!(().into_outcome(), Outcome::Handled));
 /// assert!(matches!(Err::<(), _>("no").into_outcome(), Outcome::Failed(_)));

@@ -2,7 +2,7 @@
 
 use super::{Context, HandlerError};
 use crate::{
-    AnyEvent, OutboxEvent,
+    record::{AnyEvent, OutboxEvent},
     registry::{EventMatch, TypedEvent},
 };
 

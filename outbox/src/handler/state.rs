@@ -28,7 +28,7 @@ use super::{Context, FromContext, HandlerError, Requirements};
 /// let missing = Registry::builder().handler::<charge_card>().build().unwrap_err();
 /// assert!(missing.to_string().contains("State<"));
 /// Registry::builder().handler::<charge_card>().state(Bank).build()?;
-/// # Ok::<(), outbox::RegistryError>(())
+/// # Ok::<(), outbox::registry::RegistryError>(())
 /// ```
 #[derive(Debug, Clone, Copy)]
 #[expect(

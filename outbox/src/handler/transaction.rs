@@ -10,7 +10,7 @@ use sqlx::Transaction;
 use tokio::sync::{Mutex, MutexGuard};
 
 use super::{Context, FromContext, HandlerError, Requirements, argument::RequiredTransaction};
-use crate::Database;
+use crate::store::Database;
 
 /// A handler argument: the transaction in which the record is completed.
 ///

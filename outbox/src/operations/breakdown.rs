@@ -7,9 +7,8 @@ use super::{
     filter::LARGEST_PAGE,
 };
 use crate::{
-    Database, Result,
-    error::While as _,
-    store::{Counted, END, Extent, Part, Table},
+    outbox::{Result, error::While as _},
+    store::{Counted, Database, END, Extent, Part, Table},
 };
 
 /// How much there is of each kind; see [`Operations::estimated_counts_by_event`].

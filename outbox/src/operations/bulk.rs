@@ -7,9 +7,8 @@ use super::{
     step::{Batches, Step},
 };
 use crate::{
-    Database, Result,
-    error::While as _,
-    store::{Fence, Prunable, micros},
+    outbox::{Result, error::While as _},
+    store::{Database, Fence, Prunable, micros},
 };
 
 /// How many records pruning looks at, and deletes at most, in one transaction.

@@ -1,7 +1,12 @@
 //! Replaying and discarding, pausing and resuming.
 
 use super::{Change, DeliveryStatus, Filter, Operations, RecordStatus, Status, step::Step};
-use crate::{Database, Result, error::While as _, record::LONGEST_NAME, wake::Wake};
+use crate::{
+    outbox::{Result, error::While as _},
+    record::LONGEST_NAME,
+    runtime::signals::Wake,
+    store::Database,
+};
 
 impl<Db: Database> Operations<'_, Db> {
     /// Gives the record to this handler again, now: a failed delivery with all its retries, one

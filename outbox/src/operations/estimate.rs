@@ -1,7 +1,10 @@
 //! Counting without reading what is finished.
 
 use super::{Counts, Operations, RecordStatus, Status};
-use crate::{Database, Result, error::While as _, store::Table};
+use crate::{
+    outbox::{Result, error::While as _},
+    store::{Database, Table},
+};
 
 /// How much there is, without having read it all; see [`Operations::estimated_counts`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use super::Operations;
 use crate::{
-    Database, Result,
-    error::While as _,
-    store::{Remembered, micros},
+    outbox::{Result, error::While as _},
+    store::{Database, Remembered, micros},
 };
 
 /// How many are forgotten by one statement.

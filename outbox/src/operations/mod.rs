@@ -6,6 +6,7 @@ mod change;
 mod estimate;
 mod filter;
 mod forget;
+pub(crate) mod health;
 mod overview;
 mod prune;
 mod status;
@@ -18,16 +19,16 @@ use std::{collections::BTreeMap, fmt, time::Duration};
 use sqlx::Pool;
 
 use crate::{
-    Database, Result,
-    error::While as _,
-    store::{Counted, Names, Query, micros},
-    wake::Wake,
+    outbox::{Result, error::While as _},
+    runtime::signals::Wake,
+    store::{Counted, Database, Names, Query, micros},
 };
 pub use breakdown::Breakdown;
 pub use bulk::{Bulk, Pruning};
 pub use estimate::EstimatedCounts;
 use filter::LARGEST_PAGE;
 pub use filter::{Cursor, Filter, Paging};
+pub use health::{DatabaseHealth, DispatcherHealth, Health, HealthCheck};
 pub use overview::Overview;
 pub use status::{Change, DeliveryStatus, RecordStatus, Status};
 pub use tables::Tables;
@@ -36,7 +37,7 @@ pub use view::{
     Page,
 };
 
-/// What a person on call looks at and changes; see [`Outbox::operations`](crate::Outbox::operations),
+/// What a person on call looks at and changes; see [`Outbox::operations`](crate::outbox::Outbox::operations),
 /// and [`Tables`] for programs without an outbox of their own.
 ///
 /// ```

@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use super::{Counts, DeliveryStatus, Operations, RecordStatus, Status, estimate::Samples};
 use crate::{
-    Database, Result,
-    error::While as _,
-    store::{Capped, Names, Table},
+    outbox::{Result, error::While as _},
+    store::{Capped, Database, Names, Table},
 };
 
 /// How much there is, and for how long; see [`Operations::overview`].

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use super::Operations;
-use crate::{Database, Result, store::Fence};
+use crate::{
+    outbox::Result,
+    store::{Database, Fence},
+};
 
 impl<Db: Database> Operations<'_, Db> {
     /// Deletes records that were completed or discarded longer ago than this, with their

@@ -2,10 +2,9 @@
 
 use super::{Filter, Operations, Paging};
 use crate::{
-    Database, Result,
-    error::While as _,
-    store::{Fence, Prunable},
-    wake::Wake,
+    outbox::{Result, error::While as _},
+    runtime::signals::Wake,
+    store::{Database, Fence, Prunable},
 };
 
 /// How many are changed in one transaction, unless something else is said.

@@ -6,10 +6,8 @@ use sqlx::Pool;
 
 use super::Operations;
 use crate::{
-    Database, Result,
-    error::While as _,
-    outbox::PARTITIONS,
-    store::{self, Names},
+    outbox::{PARTITIONS, Result, error::While as _},
+    store::{self, Database, Names},
 };
 
 /// The tables of an outbox, for programs that have none of its handlers: tools, dashboards, the

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::{Cursor, DeliveryStatus, RecordStatus};
-use crate::Record;
+use crate::record::Record;
 
 /// How much there is, by what it waits for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -1,6 +1,5 @@
 //! From registrations, state and policies to a [`Registry`], or everything that is wrong.
 
-#[cfg(feature = "_store")]
 use std::any::{TypeId, type_name};
 use std::{
     borrow::Cow,
@@ -15,8 +14,11 @@ use super::{
     policies::{Policies, Policy},
 };
 use crate::{
-    Config, IntoPolicy, PolicyError, Requirements, RetryConfig, config::error_names::ErrorNames,
-    handler::States, record::LONGEST_NAME, retry::filter::ErrorType, trace::Lines,
+    config::{Config, RetryConfig, error_names::ErrorNames},
+    handler::{Requirements, States},
+    record::LONGEST_NAME,
+    retry::{IntoPolicy, PolicyError, filter::ErrorType},
+    telemetry::trace::Lines,
 };
 
 /// Puts a [`Registry`] together. Nothing is checked before [`build`](Self::build), which then
@@ -31,7 +33,7 @@ use crate::{
 ///     .named_policy("gentle", Retry::builder().fixed(Duration::from_secs(300)))
 ///     .allow_empty() // a process that only publishes
 ///     .build()?;
-/// # Ok::<(), outbox::RegistryError>(())
+/// # Ok::<(), outbox::registry::RegistryError>(())
 /// ```
 #[derive(Default)]
 #[must_use = "a builder does nothing until `build`"]
@@ -45,7 +47,6 @@ pub struct RegistryBuilder {
     allow_empty: bool,
     log_keys: bool,
     /// The outbox's, if there is one.
-    #[cfg(feature = "_store")]
     database: Option<(TypeId, &'static str)>,
 }
 
@@ -61,7 +62,7 @@ impl RegistryBuilder {
     /// async fn send_receipt(event: OrderCreated) {}
     ///
     /// Registry::builder().handler::<send_receipt>().build()?;
-    /// # Ok::<(), outbox::RegistryError>(())
+    /// # Ok::<(), outbox::registry::RegistryError>(())
     /// ```
     ///
     /// A type argument and not a value, because in an expression `send_receipt` is the function
@@ -131,7 +132,6 @@ impl RegistryBuilder {
     }
 
     /// Handlers that take a `Tx` take one of this database.
-    #[cfg(feature = "_store")]
     pub(crate) fn on_database<Db: 'static>(mut self) -> Self {
         self.database = Some((TypeId::of::<Db>(), type_name::<Db>()));
         self
@@ -156,7 +156,6 @@ impl RegistryBuilder {
         let mut handlers = Vec::with_capacity(registrations.len());
         for registration in registrations {
             check_arguments(registration, &self.states, &mut problems);
-            #[cfg(feature = "_store")]
             check_transaction(registration, self.database, &mut problems);
             if let Some(mut entry) = policies.resolve(registration, &self.states, &mut problems) {
                 entry.lines = Lines::new(self.log_keys);
@@ -239,7 +238,6 @@ fn check_arguments(registration: &Registration, states: &States, problems: &mut 
 
 /// The transaction that a handler takes is one of the outbox's database. Without an outbox there
 /// is none; the attempt fails then.
-#[cfg(feature = "_store")]
 fn check_transaction(
     registration: &Registration,
     database: Option<(TypeId, &'static str)>,

@@ -4,10 +4,12 @@
 //! or one [`RegistryError`], [`policies`] gives each handler its policy, [`report`] says what came out.
 
 mod builder;
+pub(crate) mod nearest;
 mod policies;
 mod problem;
-mod registration;
+pub(crate) mod registration;
 mod report;
+pub(crate) mod route;
 
 use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
@@ -15,18 +17,18 @@ pub use builder::RegistryBuilder;
 pub use problem::{Problem, RegistryError};
 #[cfg(feature = "inventory")]
 pub(crate) use registration::linked_error_types;
-pub use registration::{
-    AttributePolicy, EventMatch, FallbackFn, Instances, Invocation, Location, PermanentFailure,
-    Registered, Registration, TraitPolicy, TypedEvent,
+pub(crate) use registration::{
+    AttributePolicy, EventMatch, Instances, Invocation, Registration, TypedEvent,
 };
-#[cfg(feature = "inventory")]
-pub use registration::{NamedErrorType, Submission};
+pub use registration::{Location, PermanentFailure, Registered};
 pub use report::{HandlerReport, Report};
 
-#[cfg(feature = "_store")]
-use crate::Requirements;
+use crate::handler::Requirements;
 use crate::{
-    NoHandler, PolicySource, RetryPolicy, handler::States, nearest::nearest, trace::Lines,
+    handler::States,
+    registry::nearest::nearest,
+    retry::{NoHandler, PolicySource, RetryPolicy},
+    telemetry::trace::Lines,
 };
 
 /// The handlers of this process, checked and with their policies resolved.
@@ -43,7 +45,7 @@ use crate::{
 /// let registry = Registry::builder().handler::<send_receipt>().build()?;
 /// println!("{}", registry.handlers());
 /// assert_eq!(registry.route("order.created").count(), 1);
-/// # Ok::<(), outbox::RegistryError>(())
+/// # Ok::<(), outbox::registry::RegistryError>(())
 /// ```
 #[derive(Debug)]
 pub struct Registry {
@@ -62,19 +64,16 @@ pub struct HandlerEntry {
     shadows: Vec<PolicySource>,
     /// What is logged of its attempts.
     pub(crate) lines: Lines,
-    #[cfg(feature = "_store")]
     pub(crate) transactions: Transactions,
 }
 
 /// Which functions of a handler are given the transaction that completes the record.
-#[cfg(feature = "_store")]
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Transactions {
     pub(crate) handler: bool,
     pub(crate) fallback: bool,
 }
 
-#[cfg(feature = "_store")]
 impl Transactions {
     fn of(registration: &Registration) -> Self {
         let takes_one = |requires: fn(&mut Requirements)| {
@@ -163,13 +162,11 @@ impl Registry {
     }
 
     /// All handlers, by id. Their places stay as they are.
-    #[cfg(feature = "_store")]
     pub(crate) fn entries(&self) -> &[HandlerEntry] {
         &self.handlers
     }
 
     /// Old ids, each with the present one.
-    #[cfg(feature = "_store")]
     pub(crate) fn renames(&self) -> Vec<(&'static str, &'static str)> {
         let of = |entry: &HandlerEntry| {
             let id = entry.id();

@@ -2,12 +2,14 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-#[cfg(feature = "_store")]
 use super::Transactions;
 use super::{AttributePolicy, HandlerEntry, Instances, Problem, Registration};
 use crate::{
-    Candidates, IntoPolicy as _, PolicyError, Retry, RetryConfig, RetryPolicy,
-    config::error_names::ErrorNames, handler::States, nearest::nearest, resolve, trace::Lines,
+    config::{RetryConfig, error_names::ErrorNames},
+    handler::States,
+    registry::nearest::nearest,
+    retry::{Candidates, IntoPolicy as _, PolicyError, Retry, RetryPolicy, resolve},
+    telemetry::trace::Lines,
 };
 
 pub(super) type Policy = Arc<dyn RetryPolicy>;
@@ -91,7 +93,6 @@ impl Policies {
         });
         Some(HandlerEntry {
             registration,
-            #[cfg(feature = "_store")]
             transactions: Transactions::of(registration),
             policy: resolved.policy,
             source: resolved.source,

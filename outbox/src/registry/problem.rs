@@ -3,7 +3,10 @@
 use std::fmt;
 
 use super::Location;
-use crate::{DuplicateErrorName, NoHandler, PolicyError};
+use crate::{
+    config::DuplicateErrorName,
+    retry::{NoHandler, PolicyError},
+};
 
 /// Everything that keeps the registry from being built.
 ///

@@ -8,7 +8,9 @@ use serde::Serialize;
 #[cfg(feature = "inventory")]
 use crate::retry::filter::ErrorType;
 use crate::{
-    Context, Outcome, PolicyError, Requirements, RetryPolicy, event::NamePattern, handler::States,
+    handler::{Context, Outcome, Requirements, States},
+    record::NamePattern,
+    retry::{PolicyError, RetryPolicy},
 };
 
 /// A future that borrows the invocation's context.

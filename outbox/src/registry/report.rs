@@ -5,13 +5,13 @@ use std::fmt;
 use serde::Serialize;
 
 use super::{EventMatch, HandlerEntry, Location, PermanentFailure};
-use crate::PolicySource;
+use crate::retry::PolicySource;
 
 /// Every handler with its event, its policy and where that came from. `Display` is a table for
 /// people, `Serialize` for tools.
 ///
 /// ```
-/// # use outbox::{outbox_handler, OutboxEvent, PolicySource, Registry};
+/// # use outbox::{OutboxEvent, Registry, outbox_handler, retry::PolicySource};
 /// # #[derive(serde::Serialize, serde::Deserialize, OutboxEvent)]
 /// # #[outbox_event(name = "order.created")]
 /// # struct OrderCreated {}

@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use std::time::Duration;
-//! use outbox::backoff;
+//! use outbox::retry::backoff;
 //!
 //! let (first, max) = (Duration::from_secs(1), Duration::from_secs(60));
 //! assert_eq!(backoff::exponential(first, 2.0, max, 4), Duration::from_secs(8));
@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use super::random::{Random, between, nanos};
 
-/// A delay for each failure: the strategy behind [`RetryBuilder::backoff`](crate::RetryBuilder::backoff).
+/// A delay for each failure: the strategy behind [`RetryBuilder::backoff`](crate::retry::RetryBuilder::backoff).
 ///
 /// Every closure `Fn(u32) -> Duration` is one:
 ///
@@ -32,7 +32,7 @@ use super::random::{Random, between, nanos};
 /// };
 /// let retry = Retry::builder().backoff(steps).build()?;
 /// assert_eq!(retry.next_delay(3), Duration::from_secs(30));
-/// # Ok::<(), outbox::PolicyError>(())
+/// # Ok::<(), outbox::retry::PolicyError>(())
 /// ```
 pub trait Backoff: Send + Sync {
     /// The delay after the `failure_count`-th failure, counted from 1.
@@ -77,7 +77,7 @@ pub fn exponential(
 ///
 /// ```
 /// use std::time::Duration;
-/// use outbox::{backoff, ThreadRandom};
+/// use outbox::retry::{ThreadRandom, backoff};
 ///
 /// let (initial, max) = (Duration::from_secs(1), Duration::from_secs(30));
 /// let mut delay = initial;

@@ -11,7 +11,7 @@ use super::{
     jitter::Delays,
     shape::Shape,
 };
-use crate::HandlerError;
+use crate::handler::HandlerError;
 
 /// A retry policy from a back-off, a jitter, rules over errors and limits.
 ///
@@ -29,7 +29,7 @@ use crate::HandlerError;
 ///
 /// let third = retry.next_delay(3);
 /// assert!(Duration::from_secs(38) <= third && third <= Duration::from_secs(42));
-/// # Ok::<(), outbox::PolicyError>(())
+/// # Ok::<(), outbox::retry::PolicyError>(())
 /// ```
 ///
 /// `Retry::default()` is the builder's default: 3 retries, 5 s apart, on any error.

@@ -9,7 +9,11 @@ use std::{
 use jiff::Timestamp;
 
 use super::{Completion, Decision, FailedBecause, RetryPolicy};
-use crate::{Attempt, FailureKind, HandlerError, Outcome, Panicked, clock::later};
+use crate::{
+    handler::{FailureKind, HandlerError, Outcome, Panicked},
+    outbox::clock::later,
+    record::Attempt,
+};
 
 /// Decides what happens after an attempt.
 ///
@@ -23,7 +27,7 @@ use crate::{Attempt, FailureKind, HandlerError, Outcome, Panicked, clock::later}
 ///
 /// ```
 /// use std::time::Duration;
-/// use outbox::{decide, Attempt, Clock, Decision, FailedBecause, Outcome, Retry, SystemClock};
+/// use outbox::{Retry, __private::{Attempt, Decision, FailedBecause, decide}, clock::{Clock, SystemClock}, handler::Outcome};
 ///
 /// let policy = Retry::builder().max_retries(1).fixed(Duration::from_secs(9)).build()?;
 /// let now = SystemClock.now();
@@ -38,7 +42,7 @@ use crate::{Attempt, FailureKind, HandlerError, Outcome, Panicked, clock::later}
 ///     panic!("no retry is left");
 /// };
 /// assert_eq!(because, FailedBecause::RetriesExhausted);
-/// # Ok::<(), outbox::PolicyError>(())
+/// # Ok::<(), outbox::retry::PolicyError>(())
 /// ```
 pub fn decide(
     outcome: Outcome,
@@ -123,9 +127,9 @@ mod tests {
     use std::io;
 
     use super::*;
-    use crate::Retry;
+    use crate::retry::Retry;
 
-    fn policy() -> crate::RetryBuilder {
+    fn policy() -> crate::retry::RetryBuilder {
         Retry::builder().max_retries(2).linear(
             Duration::from_secs(1),
             Duration::from_secs(1),
@@ -139,7 +143,7 @@ mod tests {
 
     /// Fails with the error again and again; the delays until it is given up, and why it is.
     fn run(
-        policy: crate::RetryBuilder,
+        policy: crate::retry::RetryBuilder,
         max_retries: Option<u32>,
         mut error: impl FnMut() -> HandlerError,
     ) -> (Vec<u64>, FailedBecause) {

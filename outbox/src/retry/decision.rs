@@ -4,9 +4,9 @@ use std::{fmt, time::Duration};
 
 use jiff::Timestamp;
 
-use crate::{Attempt, HandlerError};
+use crate::{handler::HandlerError, record::Attempt};
 
-/// What happens next to a record for one handler. See [`decide`](crate::decide).
+/// What happens next to a record for one handler. See [`decide`](crate::retry::decide).
 #[derive(Debug)]
 #[non_exhaustive]
 #[must_use = "a decision that is not carried out loses the outcome of the attempt"]
@@ -35,7 +35,6 @@ pub enum Decision {
     NoHandler(NoHandler),
 }
 
-#[cfg(feature = "_store")]
 impl Decision {
     /// Whether the record is done, so that the next of its lane may be begun.
     pub(crate) fn is_completed(&self) -> bool {

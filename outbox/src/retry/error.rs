@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use crate::DuplicateErrorName;
+use crate::config::DuplicateErrorName;
 
 /// A retry policy that cannot be built.
 ///
 /// ```
 /// use std::time::Duration;
-/// use outbox::{PolicyError, Retry};
+/// use outbox::{Retry, retry::PolicyError};
 ///
 /// let error = Retry::builder().fixed(Duration::ZERO).build().unwrap_err();
 /// assert_eq!(error.to_string(), "the fixed delay must be longer than zero");

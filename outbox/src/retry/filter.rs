@@ -8,7 +8,7 @@ use std::{
     sync::Arc,
 };
 
-use crate::HandlerError;
+use crate::handler::HandlerError;
 
 /// An error type by name, with the test whether a value is of that type.
 #[derive(Clone)]

@@ -22,18 +22,18 @@ use super::{
 /// | `Proportional(p)` | `[base * (1 - p), base * (1 + p)]` |
 /// | `Decorrelated` | `[initial, min(3 * previous, max)]` |
 ///
-/// A [`RetryPolicy`](crate::RetryPolicy) knows the count of failures and nothing of the delay
+/// A [`RetryPolicy`](crate::retry::RetryPolicy) knows the count of failures and nothing of the delay
 /// that was drawn last, so `Decorrelated` takes for `previous` the base of the failure before.
-/// [`backoff::decorrelated`](crate::backoff::decorrelated) is the form that remembers.
+/// [`backoff::decorrelated`](crate::retry::backoff::decorrelated) is the form that remembers.
 ///
 /// ```
 /// use std::time::Duration;
-/// use outbox::{Jitter, Retry, RetryPolicy};
+/// use outbox::{Retry, RetryPolicy, retry::Jitter};
 ///
 /// let minute = Duration::from_secs(60);
 /// let retry = Retry::builder().fixed(minute).jitter(Jitter::Equal).build()?;
 /// assert!((minute / 2..=minute).contains(&retry.next_delay(1)));
-/// # Ok::<(), outbox::PolicyError>(())
+/// # Ok::<(), outbox::retry::PolicyError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[non_exhaustive]

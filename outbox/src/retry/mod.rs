@@ -7,7 +7,7 @@
 pub mod backoff;
 pub(crate) mod builder;
 pub(crate) mod decide;
-mod decision;
+pub(crate) mod decision;
 mod error;
 pub(crate) mod filter;
 mod jitter;
@@ -19,12 +19,12 @@ pub(crate) mod resolve;
 mod shape;
 
 pub use builder::{Retry, RetryBuilder};
-pub use decide::decide;
-pub use decision::{Completion, Decision, FailedBecause, NoHandler};
+pub(crate) use decide::decide;
+pub(crate) use decision::{Completion, Decision, FailedBecause, NoHandler};
 pub use error::{PolicyError, UnknownErrorName};
 pub use jitter::Jitter;
 pub use policy::{IntoPolicy, RetryAware, RetryPolicy};
-#[cfg(feature = "_store")]
 pub(crate) use random::between;
 pub use random::{Random, ThreadRandom};
-pub use resolve::{Candidates, PolicySource, Resolved, resolve};
+pub use resolve::PolicySource;
+pub(crate) use resolve::{Candidates, resolve};

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{PolicyError, Retry, RetryBuilder};
-use crate::HandlerError;
+use crate::handler::HandlerError;
 
 /// Decides whether a failed attempt is made again, and after how long.
 ///

@@ -10,7 +10,7 @@ use rand::Rng as _;
 ///
 /// ```
 /// use std::time::Duration;
-/// use outbox::{Jitter, Retry, RetryPolicy};
+/// use outbox::{Retry, RetryPolicy, retry::Jitter};
 ///
 /// let retry = Retry::builder()
 ///     .fixed(Duration::from_secs(10))
@@ -18,7 +18,7 @@ use rand::Rng as _;
 ///     .random(|| u64::MAX / 2)
 ///     .build()?;
 /// assert_eq!(retry.next_delay(1).as_secs_f64().round(), 5.0);
-/// # Ok::<(), outbox::PolicyError>(())
+/// # Ok::<(), outbox::retry::PolicyError>(())
 /// ```
 pub trait Random: Send + Sync {
     /// A number from the whole range of `u64`, each as likely as the next.

@@ -67,7 +67,7 @@ pub struct Resolved<P> {
 /// Trait, then attribute, then global override, then configuration, then the default.
 ///
 /// ```
-/// use outbox::{resolve, Candidates, PolicySource};
+/// use outbox::{__private::{Candidates, resolve}, retry::PolicySource};
 ///
 /// let resolved = resolve(Candidates {
 ///     of_trait: None,

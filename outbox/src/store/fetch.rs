@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::Names;
-use crate::Record;
+use crate::record::Record;
 
 /// A partition's pending records with ids above `after`, the lowest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

@@ -1,6 +1,6 @@
 //! Steps from nothing to the newest schema.
 
-use crate::{Error, Result};
+use crate::outbox::{Error, Result};
 
 /// One step. Each statement does nothing when it was done before, so that a step that broke off
 /// can be made again.

@@ -19,6 +19,7 @@ mod settle;
 #[cfg(feature = "sqlite")]
 pub(crate) mod sqlite;
 #[cfg(test)]
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 mod tests;
 mod transaction;
 mod watch;
@@ -28,7 +29,7 @@ use std::{collections::BTreeMap, time::Duration};
 use jiff::Timestamp;
 use sqlx::{AssertSqlSafe, Pool, SqlSafeStr as _, SqlStr};
 
-use crate::{Record, Result};
+use crate::{outbox::Result, record::Record};
 pub(crate) use command::{Claim, CommandKey, CommandSql, Remembered};
 pub(crate) use fetch::{FetchSql, Fetched, Known, Page, Writers};
 pub(crate) use gauge::{Capped, END, Extent, GaugeSql, Part, Table};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{Error, Result};
+use crate::outbox::{Error, Result};
 
 /// The prefix of all tables, and the schema (or database) they are in.
 #[derive(Debug, Clone)]

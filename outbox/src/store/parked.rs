@@ -4,7 +4,7 @@
 use serde::Serialize;
 
 use super::{Fetched, Names};
-use crate::Attempt;
+use crate::record::Attempt;
 
 /// A record for one handler that did not finish with it before.
 #[derive(Debug, Clone, PartialEq)]

@@ -8,11 +8,11 @@ use uuid::Uuid;
 
 use super::Names;
 use crate::{
-    Record,
     operations::{
         BlockedLane, Delivery, DeliveryStatus, ErrorCount, Failure, Inspected, Listed,
         RecordStatus, Status,
     },
+    record::Record,
 };
 
 /// A [`Filter`](crate::operations::Filter) with the part of its result that is wanted. Ids are

@@ -1,6 +1,6 @@
 //! [`KitError`]: how a test kit can be used wrongly.
 
-use crate::{Error, NoHandler};
+use crate::{outbox::Error, retry::NoHandler};
 
 /// Why a [`Kit`](super::Kit) could not go on.
 #[derive(Debug, thiserror::Error)]

@@ -11,7 +11,7 @@ use sqlx::sqlite::{
 };
 
 use super::{KitError, error::database};
-use crate::Result;
+use crate::outbox::Result;
 
 /// How long to wait for a transaction of the test. It is in the same process, and as a rule in
 /// the same task: it will not end while the kit waits.

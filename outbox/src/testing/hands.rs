@@ -15,14 +15,18 @@ use uuid::Uuid;
 
 use super::{KitError, Step, error::database};
 use crate::{
-    Clock as _, Decision, ManualClock, NoHandler, Outbox, Result, SystemClock,
-    dispatcher::{
-        engine::{Engine, Want},
-        transactional::AttemptOf,
+    outbox::{
+        Outbox, Result,
+        clock::{Clock as _, ManualClock, SystemClock},
     },
-    fetch::Fetcher,
-    lane::{HandlerIx, Work},
-    settle::Settler,
+    retry::{Decision, NoHandler},
+    runtime::{
+        engine::{Engine, Want},
+        fetch::Fetcher,
+        lane::{HandlerIx, Work},
+        settle::settler::Settler,
+        work::attempt::AttemptOf,
+    },
     store::{Batch, Fence, sqlite::testing as sql},
 };
 

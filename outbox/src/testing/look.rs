@@ -4,8 +4,9 @@ use sqlx::SqliteConnection;
 
 use super::{Kit, KitError, error::database};
 use crate::{
-    EventError, OutboxEvent, Record, Result,
     operations::{Delivery, RecordStatus},
+    outbox::Result,
+    record::{EventError, OutboxEvent, Record},
     store::sqlite::testing as sql,
 };
 

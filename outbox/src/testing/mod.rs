@@ -91,8 +91,12 @@ pub use restore::Restore;
 pub use step::{Step, StepOutcome};
 
 use crate::{
-    Clock as _, ManualClock, Outbox, OutboxBuilder, OutboxEvent, Registry, Result, Scheduled,
-    SystemClock, clock::later,
+    outbox::{
+        Outbox, OutboxBuilder, Result, Scheduled,
+        clock::{Clock as _, ManualClock, SystemClock, later},
+    },
+    record::OutboxEvent,
+    registry::Registry,
 };
 use error::database;
 use folder::Folder;

@@ -4,9 +4,14 @@ use std::time::Duration;
 
 use super::{Kit, KitError, error::database};
 use crate::{
-    Clock as _, Error, HandlerError, NoHandler, PermanentFailure, Record, Result,
-    clock::later,
-    failure::Failure,
+    handler::HandlerError,
+    outbox::{
+        Error, Result,
+        clock::{Clock as _, later},
+    },
+    record::{Record, failure::Failure},
+    registry::PermanentFailure,
+    retry::NoHandler,
     store::{Batch, DeliveryRow, FailureRow, Fetched, sqlite::testing as sql},
 };
 

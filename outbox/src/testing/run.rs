@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use super::{Kit, KitError, Step, hands::Run};
-use crate::{Clock as _, Result, clock::later};
+use crate::outbox::{
+    Result,
+    clock::{Clock as _, later},
+};
 
 impl Kit {
     /// Makes one invocation, if something is due now. Of a record with several handlers, those
@@ -76,7 +79,7 @@ impl Kit {
                 let until = next.unwrap_or(end) - self.clock.now().as_microsecond();
                 self.advance(Duration::from_micros(u64::try_from(until).unwrap_or(0)));
                 if next.is_none() {
-                    return Ok::<(), crate::Error>(());
+                    return Ok::<(), crate::outbox::Error>(());
                 }
             }
         })

@@ -4,7 +4,11 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::{Completion, Decision, FailedBecause, HandlerError, lane::Work};
+use crate::{
+    handler::HandlerError,
+    retry::{Completion, Decision, FailedBecause},
+    runtime::lane::Work,
+};
 
 /// One invocation of one handler that the [`Kit`](super::Kit) made.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,10 +11,7 @@ use super::{
     error::ClosureError,
     session::{Session, Tx},
 };
-use crate::{
-    Database,
-    store::{Claim, Names},
-};
+use crate::store::{Claim, Database, Names};
 
 /// How much longer than until the deadline a commit that has begun is waited for.
 const COMMIT_GRACE: Duration = Duration::from_secs(5);
@@ -154,7 +151,7 @@ impl<Db: Database, T> Plan<'_, Db, T> {
         let mut limits = limits;
         let until = limits
             .left
-            .map(|left| tokio::time::Instant::now() + left.min(crate::clock::YEAR));
+            .map(|left| tokio::time::Instant::now() + left.min(crate::outbox::clock::YEAR));
         let slot = Arc::new(Mutex::new(Session::none()));
         let worked = {
             let work = self.work(attempt, &slot, closure, progress);

@@ -102,7 +102,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::clock::later;
+    use crate::outbox::clock::later;
 
     #[test]
     fn an_empty_bucket_fills_by_calls_and_by_time() {

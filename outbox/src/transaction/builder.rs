@@ -12,7 +12,7 @@ use super::{
     error::ClosureError,
     run::Rules,
 };
-use crate::Database;
+use crate::store::Database;
 
 /// A transaction that is about to run; see [`transaction`](crate::transaction).
 ///
@@ -63,7 +63,7 @@ impl<Db: Database> RetryingTransaction<Db> {
     /// An error of the closure is not stored: nothing is. To have a "no" remembered, return it as
     /// the result. The id appears in the log lines of retries; make it one that says nothing of a
     /// person. Ids are kept apart by operation, and kept for seven days unless
-    /// [`OutboxBuilder::command_retention`](crate::OutboxBuilder::command_retention) says
+    /// [`OutboxBuilder::command_retention`](crate::outbox::OutboxBuilder::command_retention) says
     /// otherwise.
     pub fn command_id(self, id: impl fmt::Display) -> RetryingTransaction<Db, WithCommand> {
         RetryingTransaction {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::clock::later;
+use crate::outbox::clock::later;
 
 /// After how many failures in a row nobody tries any more.
 const FAILURES: u32 = 5;

@@ -4,7 +4,7 @@ use std::{error::Error, fmt, io};
 
 use sqlx::error::DatabaseError;
 
-use crate::Database;
+use crate::store::Database;
 
 /// Why an attempt failed. What is retried is the [policy](super::TxRetry)'s choice; by default:
 ///
@@ -189,7 +189,7 @@ mod tests {
         assert!(found(&Outer(
             io::Error::other(Outer(sqlx::Error::PoolTimedOut.into())).into()
         )));
-        assert!(found(&crate::Error::Database {
+        assert!(found(&crate::outbox::Error::Database {
             doing: "publishing",
             source: sqlx::Error::PoolTimedOut
         }));

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::clock::later;
+use crate::outbox::clock::later;
 
 /// Until when a transaction is worth anything to its caller.
 ///

@@ -55,7 +55,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::clock::later;
+    use crate::outbox::clock::later;
 
     fn failed(reason: Reason) -> Failed {
         Failed {

@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeSet, fmt, marker::PhantomData};
 
-use crate::{Database, Error, Result, error::While as _, store::Names};
+use crate::{
+    outbox::{Error, Result, error::While as _},
+    store::{Database, Names},
+};
 
 /// Messages that are handled once, however often they arrive. For consumers of brokers that
 /// deliver at least once, as all of them do.

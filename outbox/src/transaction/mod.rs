@@ -83,7 +83,14 @@ pub use sleeper::Sleeper;
 pub use tier::TxRetry;
 
 use self::{budget::Bucket, circuit::Circuit};
-use crate::{Clock, Database, Outbox, SystemClock, metrics::Metered, store::Names, trace::Rate};
+use crate::{
+    outbox::{
+        Outbox,
+        clock::{Clock, SystemClock},
+    },
+    store::{Database, Names},
+    telemetry::{metrics::Metered, trace::Rate},
+};
 
 /// Starts transactions on a pool; an [`Outbox`] has one, and
 /// [`transaction`](Outbox::transaction) is the short way to it.

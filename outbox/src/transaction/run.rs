@@ -14,7 +14,7 @@ use super::{
     line::About,
     session::Tx,
 };
-use crate::Database;
+use crate::store::Database;
 
 /// What a run is told besides what all its attempts do.
 pub(crate) struct Rules {

@@ -11,13 +11,10 @@ use sqlx::{Pool, Transaction};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use super::{Isolation, Reason};
-use crate::{
-    Database,
-    store::{NotCommitted, trusted},
-};
+use crate::store::{Database, NotCommitted, trusted};
 
 /// The transaction of one attempt, as the closure gets it. It is a connection: use it as
-/// `&mut *tx`, and give it to [`publish`](crate::Outbox::publish) as `&mut tx`.
+/// `&mut *tx`, and give it to [`publish`](crate::outbox::Outbox::publish) as `&mut tx`.
 ///
 /// There is nothing else to write with, so nothing can be written outside of the transaction by
 /// accident, and no part of it can be tried again for itself: a closure that goes on after a

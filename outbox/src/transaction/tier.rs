@@ -3,10 +3,7 @@
 use std::{collections::HashSet, error::Error, fmt, sync::Arc, time::Duration};
 
 use super::{Budget, Reason};
-use crate::{
-    ThreadRandom,
-    retry::{Random, backoff, between},
-};
+use crate::retry::{Random, ThreadRandom, backoff, between};
 
 type Classify = Arc<dyn Fn(&(dyn Error + 'static)) -> Option<Reason> + Send + Sync>;
 

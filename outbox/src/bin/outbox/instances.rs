@@ -1,6 +1,9 @@
 //! `outbox instances`.
 
-use outbox::{Database, Operations, operations::Instance};
+use outbox::{
+    Database,
+    operations::{Instance, Operations},
+};
 
 use crate::{
     failure::Failure,

@@ -1,6 +1,9 @@
 //! `outbox lanes`.
 
-use outbox::{Database, Operations, operations::BlockedLane};
+use outbox::{
+    Database,
+    operations::{BlockedLane, Operations},
+};
 
 use crate::{
     arguments::LaneArguments,

@@ -1,8 +1,8 @@
 //! `outbox list`.
 
 use outbox::{
-    Database, Operations,
-    operations::{Listed, Paging},
+    Database,
+    operations::{Listed, Operations, Paging},
 };
 
 use crate::{

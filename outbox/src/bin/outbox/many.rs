@@ -1,8 +1,8 @@
 //! `outbox replay` and `outbox discard`: all that a filter selects, batch by batch.
 
 use outbox::{
-    Database, Operations,
-    operations::{DeliveryStatus, Filter, Paging, Status},
+    Database,
+    operations::{DeliveryStatus, Filter, Operations, Paging, Status},
 };
 use serde::Serialize;
 

@@ -1,8 +1,8 @@
 //! `outbox replay ID` and `outbox discard ID`.
 
 use outbox::{
-    Database, Operations,
-    operations::{Change, DeliveryStatus, Inspected, RecordStatus},
+    Database,
+    operations::{Change, DeliveryStatus, Inspected, Operations, RecordStatus},
 };
 use serde::Serialize;
 

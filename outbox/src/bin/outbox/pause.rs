@@ -1,6 +1,9 @@
 //! `outbox pause` and `outbox resume`.
 
-use outbox::{Database, Operations, operations::Change};
+use outbox::{
+    Database,
+    operations::{Change, Operations},
+};
 use serde::Serialize;
 
 use crate::{arguments::HandlerArguments, failure::Failure, output::Output, words::plain};

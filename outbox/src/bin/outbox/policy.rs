@@ -2,7 +2,10 @@
 
 use std::{io, time::Duration};
 
-use outbox::{Config, ConfigError, PolicyConfig, Retry, RetryPolicy as _};
+use outbox::{
+    Config, Retry, RetryPolicy as _,
+    config::{ConfigError, PolicyConfig},
+};
 use serde::Serialize;
 
 use crate::{
@@ -90,7 +93,7 @@ impl Schedule {
         let mut unfiltered = config.clone();
         unfiltered.include_exceptions.clear();
         unfiltered.exclude_exceptions.clear();
-        let wrong = |error: outbox::PolicyError| Failure::Refused(error.to_string());
+        let wrong = |error: outbox::retry::PolicyError| Failure::Refused(error.to_string());
         let policy = unfiltered.builder().build().map_err(wrong)?;
         let end = |drawn: u64| policy.to_builder().random(move || drawn).build();
         let ends = [end(0).map_err(wrong)?, end(u64::MAX).map_err(wrong)?];

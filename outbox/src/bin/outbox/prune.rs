@@ -1,6 +1,6 @@
 //! `outbox prune`.
 
-use outbox::{Database, Operations};
+use outbox::{Database, operations::Operations};
 use serde::Serialize;
 
 use crate::{

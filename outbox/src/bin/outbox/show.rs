@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use outbox::{
-    Database, Operations,
-    operations::{Failure as Failed, Inspected},
+    Database,
+    operations::{Failure as Failed, Inspected, Operations},
 };
 use serde::Serialize;
 

@@ -1,8 +1,8 @@
 //! `outbox status`.
 
 use outbox::{
-    Database, Operations,
-    operations::{BlockedLane, Counts, ErrorCount, EventCounts},
+    Database,
+    operations::{BlockedLane, Counts, ErrorCount, EventCounts, Operations},
 };
 use serde::Serialize;
 

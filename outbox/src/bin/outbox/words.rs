@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use outbox::{Clock as _, SystemClock};
+use outbox::clock::{Clock as _, SystemClock};
 
 /// `1,234,567`.
 pub(crate) fn count(number: u64) -> String {

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     config::{ConfigError, Place},
-    nearest::{kebab, nearest},
+    registry::nearest::{kebab, nearest},
 };
 
 /// What our variables start with. The rest is keys with [`BETWEEN`] them.

@@ -11,7 +11,7 @@ use super::{
     scalar::shown,
     source::Source,
 };
-use crate::{config::ConfigError, nearest::nearest};
+use crate::{config::ConfigError, registry::nearest::nearest};
 
 #[derive(Debug)]
 pub(super) struct Fault {

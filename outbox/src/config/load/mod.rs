@@ -42,14 +42,14 @@ pub enum Format {
 /// Reads a [`Config`] from a file or a text, with environment variables laid over it.
 ///
 /// ```
-/// use outbox::{Config, Format};
+/// use outbox::{Config, config::Format};
 ///
 /// let config = Config::loader()
 ///     .text(Format::Toml, "built-in", "retry.max-retries = 3")
 ///     .environment([("OUTBOX__RETRY__MAX_RETRIES".to_owned(), "5".to_owned())])
 ///     .load()?;
 /// assert_eq!(config.retry.default.map(|policy| policy.max_retries), Some(5));
-/// # Ok::<(), outbox::ConfigError>(())
+/// # Ok::<(), outbox::config::ConfigError>(())
 /// ```
 ///
 /// Without a file or text, everything comes from the environment and the defaults.
@@ -82,7 +82,7 @@ impl Config {
     ///
     /// ```no_run
     /// let config = outbox::Config::load("outbox.toml")?;
-    /// # Ok::<(), outbox::ConfigError>(())
+    /// # Ok::<(), outbox::config::ConfigError>(())
     /// ```
     ///
     /// # Errors

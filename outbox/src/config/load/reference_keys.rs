@@ -1,6 +1,6 @@
 //! Keys of similar libraries that people bring along, and what they are called here.
 
-use crate::nearest::kebab;
+use crate::registry::nearest::kebab;
 
 /// Section, key, what to do instead.
 const KEYS: [(&str, &str, &str); 16] = [

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use sqlx::{Row as _, mysql::MySqlRow};
 
 use crate::{
-    Attempt, Record,
+    record::{Attempt, Record},
     store::{Fetched, FetchedDelivery, LaneName},
 };
 

@@ -3,8 +3,7 @@
 use sqlx::{Connection as _, MySql, MySqlPool};
 
 use crate::{
-    Result,
-    error::While as _,
+    outbox::{Result, error::While as _},
     store::{Migration, Names, SchemaSql, migrate, trusted},
 };
 

@@ -11,7 +11,7 @@ use sqlx::{
 
 use super::signed;
 use crate::{
-    Record,
+    record::Record,
     store::{FetchSql, Fetched, Known, Names, Page, Writers, trusted},
 };
 

@@ -7,7 +7,7 @@ use super::{
     signed,
 };
 use crate::{
-    Attempt,
+    record::Attempt,
     store::{DueDelivery, Expected, FetchedDelivery, LaneName, Names, ParkedSql, trusted},
 };
 

@@ -3,8 +3,7 @@
 use sqlx::{PgPool, Postgres};
 
 use crate::{
-    Result,
-    error::While as _,
+    outbox::{Result, error::While as _},
     store::{Migration, Names, SchemaSql, migrate, trusted},
 };
 

@@ -7,7 +7,7 @@ use sqlx::{Row as _, Sqlite, SqliteConnection, sqlite::SqliteRow};
 
 use super::NOW;
 use crate::{
-    Record,
+    record::Record,
     store::{FetchSql, Fetched, Known, Names, Page, Writers, settle::json, trusted},
 };
 

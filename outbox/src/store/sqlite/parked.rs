@@ -7,7 +7,7 @@ use super::{
     fetch::{RECORD, fetched, moment},
 };
 use crate::{
-    Attempt,
+    record::Attempt,
     store::{
         DueDelivery, Expected, FetchedDelivery, LaneName, Names, ParkedSql, settle::json, trusted,
     },

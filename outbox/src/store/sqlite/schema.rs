@@ -4,8 +4,7 @@ use sqlx::{Sqlite, SqlitePool};
 
 use super::NOW;
 use crate::{
-    Result,
-    error::While as _,
+    outbox::{Result, error::While as _},
     store::{Migration, Names, SchemaSql, migrate, trusted},
 };
 

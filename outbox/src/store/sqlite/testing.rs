@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::fetch::{RECORD, fetched};
 use crate::{
-    Record,
+    record::Record,
     store::{Fetched, Names, trusted},
 };
 

@@ -7,7 +7,7 @@ use sqlx::{AssertSqlSafe, Pool};
 use uuid::Uuid;
 
 use crate::{
-    Record,
+    record::Record,
     store::{
         Batch, Driver, Due, Fence, Fetched, FetchedDelivery, Inserts, LaneName, Lease, Names,
         NewRecord, Survey,

@@ -16,7 +16,7 @@ on_each_database! {
         let found = Db::pending(&mut connection, &db.names, &[page(3)], &[], 10, 10).await.unwrap();
         let [found] = &found[..] else { panic!("{found:?}") };
         assert_eq!(found.part, 3);
-        let age = crate::Clock::now(&crate::SystemClock).duration_since(found.record.created_at);
+        let age = crate::outbox::clock::Clock::now(&crate::outbox::clock::SystemClock).duration_since(found.record.created_at);
         assert!(age.as_secs().abs() < 60, "{age}");
         let mut expected = new.record;
         expected.id = found.record.id;
@@ -369,6 +369,8 @@ async fn mysql_does_not_know_its_writers() {
     let Writers::Unknown { clock } = writers else {
         panic!("{writers:?}")
     };
-    let off = clock.duration_since(crate::Clock::now(&crate::SystemClock));
+    let off = clock.duration_since(crate::outbox::clock::Clock::now(
+        &crate::outbox::clock::SystemClock,
+    ));
     assert!(off.abs().as_mins() < 60, "{off}");
 }

@@ -4,7 +4,8 @@
 #![deny(warnings, missing_docs)]
 
 use outbox::{
-    Handler, Metadata, OutboxEvent, Registry, RegistryError, error_name, outbox_handler, retryable,
+    Handler, Metadata, OutboxEvent, Registry, error_name, outbox_handler, registry::RegistryError,
+    retryable,
 };
 use serde::{Deserialize, Serialize};
 
@@ -58,7 +59,7 @@ mod tests {
         let registry = super::registry().unwrap();
         let ids: Vec<_> = registry
             .route("explicit.created")
-            .map(outbox::HandlerEntry::id)
+            .map(outbox::registry::HandlerEntry::id)
             .collect();
         assert_eq!(
             ids,

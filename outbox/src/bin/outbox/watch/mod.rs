@@ -6,7 +6,7 @@ mod screen;
 
 use std::time::Duration;
 
-use outbox::{Database, Operations};
+use outbox::{Database, operations::Operations};
 
 use crate::{arguments::WatchArguments, failure::Failure, interrupt::Ending, output::Output};
 use frame::frame;

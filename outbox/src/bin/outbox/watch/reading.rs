@@ -6,8 +6,8 @@ use std::{
 };
 
 use outbox::{
-    Database, Operations,
-    operations::{BlockedLane, ErrorCount, EstimatedCounts, Instance},
+    Database,
+    operations::{BlockedLane, ErrorCount, EstimatedCounts, Instance, Operations},
 };
 use serde::Serialize;
 

@@ -1,0 +1,215 @@
+//! One record through one handler, in memory: decode → arguments → handler → outcome →
+//! decision. The runtime calls this and carries the decision out; nothing here touches a
+//! database.
+
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
+
+use futures_util::{FutureExt as _, future::Either};
+use tracing::{Instrument as _, Span};
+
+use crate::{
+    handler::{Context, HandlerError, Outcome, Panicked, States, TimedOut},
+    outbox::clock::Clock,
+    record::{Attempt, Metadata, Record},
+    registry::{HandlerEntry, Invocation, Registry},
+    retry::{Completion, Decision, FailedBecause, NoHandler, decide},
+    telemetry::trace,
+};
+
+impl Registry {
+    /// Tries one handler at one record and decides what happens next.
+    ///
+    /// A panic and a timeout of the handler are failures like any other. A handler that is not
+    /// registered here, or does not take this event, is [`Decision::NoHandler`].
+    ///
+    /// Dropping the future stops the handler where it is; nothing is decided then, and the
+    /// attempt has to be made again.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use outbox::{OutboxEvent, Registry, __private::{Attempt, Decision}, clock::SystemClock, outbox_handler, record::Record};
+    /// # #[derive(serde::Serialize, serde::Deserialize, OutboxEvent)]
+    /// # #[outbox_event(name = "order.created")]
+    /// # struct OrderCreated {}
+    /// #[outbox_handler(id = "send-receipt")]
+    /// async fn send_receipt(event: OrderCreated) {}
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let registry = Registry::builder().handler::<send_receipt>().build()?;
+    /// let record = Arc::new(Record::of(&OrderCreated {}, &SystemClock)?);
+    /// let decision = registry.dispatch("send-receipt", &record, Attempt::first(), &SystemClock).await;
+    /// assert!(matches!(decision, Decision::Completed(_)));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn dispatch(
+        &self,
+        handler: &str,
+        record: &Arc<Record>,
+        attempt: Attempt,
+        clock: &dyn Clock,
+    ) -> Decision {
+        let entry = self.handler(handler);
+        match entry.filter(|entry| entry.registration.event.accepts(&record.event)) {
+            Some(entry) => entry.dispatch(record, attempt, self.states(), clock).await,
+            None => Decision::NoHandler(NoHandler {
+                handler: Some(handler.to_owned()),
+                ..self.no_handler(&record.event)
+            }),
+        }
+    }
+}
+
+impl HandlerEntry {
+    /// The same for a handler that is known to take the event. To be awaited at once: an attempt's
+    /// span begins here. What has none carries nothing of it along.
+    pub(crate) fn dispatch<'a>(
+        &'a self,
+        record: &'a Arc<Record>,
+        attempt: Attempt,
+        states: &'a Arc<States>,
+        clock: &'a dyn Clock,
+    ) -> impl Future<Output = Decision> + Send + 'a {
+        let span = trace::attempt(self, record, attempt);
+        let attempt = self.attempt(record, attempt, states, clock);
+        let Some(span) = span else {
+            return Either::Left(attempt);
+        };
+        Either::Right(Box::pin(async move {
+            let decision = attempt.instrument(span.clone()).await;
+            trace::decided(&span, Some(&decision));
+            decision
+        }))
+    }
+
+    async fn attempt(
+        &self,
+        record: &Arc<Record>,
+        attempt: Attempt,
+        states: &Arc<States>,
+        clock: &dyn Clock,
+    ) -> Decision {
+        let mut context = self.context(record, attempt, states);
+        let outcome = self.invoke(&mut context).await;
+        let decision = match self.decide(outcome, record, attempt, clock) {
+            Decision::Failed { error, because } if self.falls_back(because) => {
+                let mut context = context.with_failure(error);
+                let outcome = self.invoke_fallback(&mut context).await;
+                fell_back(context, outcome, because)
+            }
+            decision => decision,
+        };
+        self.decided(record, attempt, &decision, clock);
+        decision
+    }
+
+    /// Logs what was decided. Inside the attempt's span, so that the line belongs to its trace.
+    pub(crate) fn decided(
+        &self,
+        record: &Record,
+        attempt: Attempt,
+        decision: &Decision,
+        clock: &dyn Clock,
+    ) {
+        if !matches!(decision, Decision::Completed(Completion::Handled)) {
+            let now = clock.now();
+            self.lines.decided(self, record, attempt, decision, now);
+        }
+    }
+
+    pub(crate) fn context(
+        &self,
+        record: &Arc<Record>,
+        attempt: Attempt,
+        states: &Arc<States>,
+    ) -> Context {
+        let metadata = Metadata::new(Arc::clone(record), self.id(), attempt);
+        Context::new(metadata, Arc::clone(states))
+    }
+
+    /// Runs the handler.
+    pub(crate) fn invoke<'a>(
+        &self,
+        context: &'a mut Context,
+    ) -> impl Future<Output = Outcome> + Send + use<'a> {
+        let span = trace::handler(context.metadata(), false);
+        run((self.registration.invoke)(context), self.timeout(), span)
+    }
+
+    pub(crate) fn decide(
+        &self,
+        outcome: Outcome,
+        record: &Record,
+        attempt: Attempt,
+        clock: &dyn Clock,
+    ) -> Decision {
+        let max_retries = record.max_retries;
+        decide(outcome, &attempt, max_retries, self.policy(), clock.now())
+    }
+
+    /// Whether there is a fallback for this. A payload that is not an event has none: the
+    /// fallback takes the event.
+    pub(crate) fn falls_back(&self, because: FailedBecause) -> bool {
+        self.registration.fallback.is_some() && because != FailedBecause::BadPayload
+    }
+
+    /// Runs the fallback, once.
+    pub(crate) async fn invoke_fallback(&self, context: &mut Context) -> Outcome {
+        match self.registration.fallback {
+            Some(fallback) => {
+                let span = trace::handler(context.metadata(), true);
+                run((fallback.invoke)(context), self.timeout(), span).await
+            }
+            None => Outcome::Failed(HandlerError::permanent("there is no fallback")),
+        }
+    }
+}
+
+/// What a fallback's outcome makes of a handler's failure.
+pub(crate) fn fell_back(context: Context, outcome: Outcome, because: FailedBecause) -> Decision {
+    let error = context.into_failure();
+    match outcome {
+        Outcome::Handled | Outcome::Skipped => {
+            Decision::Completed(Completion::FellBack { error, because })
+        }
+        Outcome::Failed(of_fallback) => Decision::Failed {
+            error: error.and_then("fallback", &of_fallback),
+            because,
+        },
+    }
+}
+
+/// Runs an invocation, in a span if somebody wants one.
+fn run(
+    invocation: Invocation<'_>,
+    limit: Option<Duration>,
+    span: Option<Span>,
+) -> impl Future<Output = Outcome> + Send {
+    let Some(span) = span else {
+        return Either::Left(guarded(invocation, limit));
+    };
+    Either::Right(Box::pin(async move {
+        let invocation = Box::pin(invocation.instrument(span.clone()));
+        let outcome = guarded(invocation, limit).await;
+        trace::invoked(&span, &outcome);
+        outcome
+    }))
+}
+
+/// Runs an invocation to its end, its time limit or its panic.
+async fn guarded(invocation: Invocation<'_>, limit: Option<Duration>) -> Outcome {
+    // The invocation is dropped inside, so that a panic in a destructor is caught as well.
+    let limited = async move {
+        match limit {
+            None => invocation.await,
+            Some(limit) => tokio::time::timeout(limit, invocation)
+                .await
+                .unwrap_or_else(|_| Outcome::Failed(TimedOut::after(limit))),
+        }
+    };
+    AssertUnwindSafe(limited)
+        .catch_unwind()
+        .await
+        .unwrap_or_else(|panic| Outcome::Failed(Panicked::with(&*panic)))
+}

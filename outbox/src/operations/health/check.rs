@@ -1,0 +1,186 @@
+//! [`HealthCheck`]: what is asked, and within which limits.
+
+use std::{
+    future::{Future, IntoFuture},
+    pin::Pin,
+    time::Duration,
+};
+
+use tokio::time::{Instant, timeout};
+
+use crate::operations::health::{DatabaseHealth, DispatcherHealth, Health, heart::State};
+use crate::{outbox::Outbox, store::Database};
+
+/// A probe; see [`Outbox::health`].
+#[must_use = "asks nothing until it is awaited"]
+#[derive(Debug, Clone)]
+pub struct HealthCheck<Db: Database> {
+    outbox: Outbox<Db>,
+    max_lag: Option<Duration>,
+    max_failed: Option<u64>,
+    silence: Duration,
+    limit: Duration,
+}
+
+/// Counted up to this many where no limit is given.
+const COUNTED: u32 = 1_000;
+
+impl<Db: Database> Outbox<Db> {
+    /// Asks how this outbox is, for the endpoints that an orchestrator probes. Three small
+    /// statements, so that once a second does no harm; never an error, and never longer than
+    /// [`within`](HealthCheck::within).
+    ///
+    /// Lag and failures count only if a limit is given. Think twice before a service that answers
+    /// requests has one: they are those of all processes, which would all be taken out at once.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// # use outbox::{Outbox, Registry};
+    ///
+    /// /// GET /live and GET /ready: status and body.
+    /// async fn ready(outbox: &Outbox<sqlx::Sqlite>) -> (u16, String) {
+    ///     let health = outbox
+    ///         .health()
+    ///         .max_lag(Duration::from_secs(300))
+    ///         .max_failed(100)
+    ///         .within(Duration::from_millis(800))
+    ///         .await;
+    ///     let status = if health.ready { 200 } else { 503 };
+    ///     (status, serde_json::to_string(&health).unwrap_or_default())
+    /// }
+    ///
+    /// fn live(outbox: &Outbox<sqlx::Sqlite>) -> u16 {
+    ///     if outbox.is_live() { 200 } else { 503 } // asks nobody
+    /// }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let pool = sqlx::sqlite::SqlitePoolOptions::new().max_connections(1).connect("sqlite::memory:").await?;
+    /// # let outbox = Outbox::builder(pool).registry(Registry::builder().allow_empty()).build().await?;
+    /// # let (status, body) = ready(&outbox).await;
+    /// # assert_eq!((status, live(&outbox)), (200, 200), "{body}");
+    /// # assert_eq!(body, r#"{"live":true,"ready":true,"dispatcher":"not_started","database":"ok","lag_seconds":0.0,"failed":0,"lags":false,"fails":false}"#);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn health(&self) -> HealthCheck<Db> {
+        HealthCheck {
+            outbox: self.clone(),
+            max_lag: None,
+            max_failed: None,
+            silence: Duration::from_secs(30),
+            limit: Duration::from_secs(1),
+        }
+    }
+
+    /// Whether the dispatcher, if one was started, has not panicked and came around its loop within
+    /// the last half minute. Asks nobody, so it says nothing about the database: a process that is
+    /// restarted for the database's sake does not find it either.
+    #[must_use]
+    pub fn is_live(&self) -> bool {
+        self.health().dispatcher().is_live()
+    }
+}
+
+impl<Db: Database> HealthCheck<Db> {
+    /// Not ready if the oldest pending record was published longer ago.
+    pub fn max_lag(mut self, lag: Duration) -> Self {
+        self.max_lag = Some(lag);
+        self
+    }
+
+    /// Not ready if more deliveries than this have failed for good.
+    pub fn max_failed(mut self, failed: u64) -> Self {
+        self.max_failed = Some(failed);
+        self
+    }
+
+    /// Not alive if the dispatcher has not come around its loop for longer than this. It does at
+    /// least every ten seconds, whatever the database does. Default: 30 s.
+    pub fn max_silence(mut self, silence: Duration) -> Self {
+        self.silence = silence;
+        self
+    }
+
+    /// The database did not answer if it takes longer: less than the probe waits. Default: 1 s.
+    pub fn within(mut self, limit: Duration) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    /// What the dispatcher of this process does. Asks nobody.
+    #[must_use]
+    pub fn dispatcher(&self) -> DispatcherHealth {
+        let heart = &self.outbox.inner.heart;
+        match heart.state() {
+            State::NotStarted => DispatcherHealth::NotStarted,
+            State::Stopped => DispatcherHealth::Stopped,
+            State::Panicked => DispatcherHealth::Panicked,
+            State::Running if heart.silent_for(Instant::now()) > self.silence => {
+                DispatcherHealth::Stuck
+            }
+            State::Running => DispatcherHealth::Running,
+        }
+    }
+
+    async fn check(self) -> Health {
+        let (database, lag, failed) = match timeout(self.limit, self.ask()).await {
+            Ok(Ok((database, lag, failed))) => (database, lag, failed),
+            Ok(Err(sqlx::Error::PoolTimedOut)) | Err(_) => (DatabaseHealth::TimedOut, None, None),
+            Ok(Err(_)) => (DatabaseHealth::Failing, None, None),
+        };
+        let dispatcher = self.dispatcher();
+        let lags = self.max_lag.zip(lag).is_some_and(|(most, lag)| lag > most);
+        let fails = self.max_failed.zip(failed);
+        let fails = fails.is_some_and(|(most, failed)| failed > most);
+        Health {
+            live: dispatcher.is_live(),
+            ready: dispatcher.is_live()
+                && dispatcher.is_ready()
+                && database == DatabaseHealth::Ok
+                && !lags
+                && !fails,
+            dispatcher,
+            database,
+            lag,
+            failed,
+            lags,
+            fails,
+        }
+    }
+
+    async fn ask(&self) -> Result<(DatabaseHealth, Option<Duration>, Option<u64>), sqlx::Error> {
+        let inner = &self.outbox.inner;
+        let (pool, names) = (&inner.pool, &inner.names);
+        let mut connection = pool.acquire().await?;
+        let known = Db::migrations(names).iter().map(|step| step.version).max();
+        match Db::schema_version(&mut connection, names).await {
+            Ok(found) if found == known => {}
+            // Not there, or not for us to see; or another program's.
+            Ok(_) | Err(sqlx::Error::Database(_)) => {
+                return Ok((DatabaseHealth::NotMigrated, None, None));
+            }
+            Err(error) => return Err(error),
+        }
+        let oldest = Db::oldest_pending(&mut connection, names, inner.partitions).await?;
+        let lag = oldest.map_or(0, |(age, _)| u64::try_from(age).unwrap_or(0));
+        let cap = self.max_failed.map_or(COUNTED, |most| {
+            u32::try_from(most.saturating_add(1)).unwrap_or(u32::MAX)
+        });
+        let failed = Db::capped_failures(&mut connection, names, cap).await?;
+        let failed = failed.map_or(0, |capped| capped.counted.count);
+        Ok((
+            DatabaseHealth::Ok,
+            Some(Duration::from_micros(lag)),
+            Some(failed),
+        ))
+    }
+}
+
+impl<Db: Database> IntoFuture for HealthCheck<Db> {
+    type Output = Health;
+    type IntoFuture = Pin<Box<dyn Future<Output = Health> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.check())
+    }
+}

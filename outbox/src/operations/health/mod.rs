@@ -1,0 +1,10 @@
+//! What probes ask: is this process alive, and should it be given work; see
+//! [`Outbox::health`](crate::outbox::Outbox::health).
+
+mod check;
+mod heart;
+mod report;
+
+pub use check::HealthCheck;
+pub(crate) use heart::Heart;
+pub use report::{DatabaseHealth, DispatcherHealth, Health};

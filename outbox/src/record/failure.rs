@@ -1,0 +1,124 @@
+//! [`Failure`]: a failed attempt as it is stored.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::handler::{FailureKind, HandlerError};
+
+/// A failed attempt as it is stored: never in a log, since error texts may quote what was sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Failure {
+    pub(crate) kind: &'static str,
+    /// The error and everything that caused it.
+    pub(crate) text: String,
+    /// The same for failures of one handler that differ only in numbers and quoted values.
+    pub(crate) fingerprint: String,
+}
+
+/// The longest stored error, in bytes.
+const LONGEST_TEXT: usize = 1024;
+
+impl Failure {
+    pub(crate) fn of(handler: &str, error: &HandlerError) -> Self {
+        let kind = name(error.kind());
+        // The user's own code, and this is the dispatcher's loop.
+        let text = catch_unwind(AssertUnwindSafe(|| format!("{error:#}")));
+        let text = text.unwrap_or_else(|_| "an error whose text panicked".to_owned());
+        // No database stores NUL in text.
+        let mut text = text.replace('\0', "\u{fffd}");
+        text.truncate(text.floor_char_boundary(LONGEST_TEXT));
+        Self {
+            kind,
+            fingerprint: fingerprint(handler, kind, &text),
+            text,
+        }
+    }
+}
+
+/// The stored name of a kind.
+fn name(kind: FailureKind) -> &'static str {
+    match kind {
+        FailureKind::Error => "error",
+        FailureKind::Permanent => "permanent",
+        FailureKind::RetryAfter(_) => "retry-after",
+        FailureKind::Unavailable => "unavailable",
+        FailureKind::TimedOut => "timed-out",
+        FailureKind::Panicked => "panicked",
+        FailureKind::Undecodable => "undecodable",
+        FailureKind::Invalid => "invalid",
+    }
+}
+
+/// 16 hexadecimal digits (FNV-1a). Stored, so neither the hash nor what it leaves out may change.
+fn fingerprint(handler: &str, kind: &str, text: &str) -> String {
+    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
+    let mut add = |byte: u8| {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    };
+    for part in [handler, kind] {
+        part.bytes().for_each(&mut add);
+        add(0);
+    }
+    let mut quote = None;
+    let mut in_number = false;
+    for byte in text.bytes() {
+        let is_number = byte.is_ascii_digit();
+        match quote {
+            Some(end) if byte == end => quote = None,
+            Some(_) => continue,
+            None if matches!(byte, b'"' | b'`') => quote = Some(byte),
+            None => {}
+        }
+        if !(is_number && in_number) {
+            add(if is_number { b'0' } else { byte });
+        }
+        in_number = is_number;
+    }
+    format!("{hash:016x}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str) -> String {
+        Failure::of("charge", &HandlerError::from(text.to_owned())).fingerprint
+    }
+
+    #[test]
+    fn numbers_and_quoted_values_make_no_difference() {
+        assert_eq!(of("timeout after 30 ms"), of("timeout after 1250 ms"));
+        assert_eq!(of("no card `a` for \"b\""), of("no card `x y` for \"\""));
+        assert_ne!(of("no card"), of("no bank"));
+        assert_ne!(of("timeout after ms"), of("timeout after 30 ms"));
+    }
+
+    #[test]
+    fn handler_and_kind_make_a_difference() {
+        let permanent = Failure::of("charge", &HandlerError::permanent("no card"));
+        assert_ne!(permanent.fingerprint, of("no card"));
+        let other = Failure::of("refund", &HandlerError::from("no card"));
+        assert_ne!(other.fingerprint, of("no card"));
+    }
+
+    #[test]
+    fn an_error_whose_text_panics_has_another() {
+        #[derive(Debug)]
+        struct Wild;
+        impl std::fmt::Display for Wild {
+            fn fmt(&self, _: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                panic!("in Display")
+            }
+        }
+        impl std::error::Error for Wild {}
+        let failure = Failure::of("charge", &HandlerError::from(Wild));
+        assert_eq!(failure.text, "an error whose text panicked");
+    }
+
+    #[test]
+    fn a_long_text_is_cut_between_characters_and_has_no_nul() {
+        let error = HandlerError::from(format!("\0{}", "ä".repeat(5000)));
+        let failure = Failure::of("charge", &error);
+        assert!(failure.text.len() <= LONGEST_TEXT && failure.text.ends_with('ä'));
+        assert!(!failure.text.contains('\0'));
+    }
+}

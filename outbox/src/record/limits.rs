@@ -1,0 +1,111 @@
+//! What may be published: checked before any SQL, so that a refusal leaves the transaction as it was.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    outbox::{Error, Result},
+    record::{Record, record::LONGEST_NAME},
+    telemetry::trace::{TRACEPARENT, TRACESTATE},
+};
+
+/// How much one record may hold.
+///
+/// ```
+/// use outbox::config::Limits;
+///
+/// let limits = Limits::default();
+/// assert_eq!((limits.payload_bytes, limits.header_bytes), (1024 * 1024, 64 * 1024));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Limits {
+    /// The payload as JSON text. Default: 1 MiB.
+    pub payload_bytes: usize,
+    /// All headers together, names and values. Default: 64 KiB.
+    pub header_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            payload_bytes: 1024 * 1024,
+            header_bytes: 64 * 1024,
+        }
+    }
+}
+
+impl Limits {
+    /// Adds the headers of a trace, unless the publisher has named one. They are left out where
+    /// there is no room: nobody's event is refused because it is traced.
+    pub(crate) fn add_trace(
+        &self,
+        headers: &mut BTreeMap<String, String>,
+        trace: &[(String, String)],
+    ) {
+        let bytes: usize = bytes(headers.iter()) + bytes(trace.iter().map(|(n, v)| (n, v)));
+        if trace.is_empty() || headers.contains_key(TRACEPARENT) || bytes > self.header_bytes {
+            return;
+        }
+        // One that came without its `traceparent` belongs to something else.
+        headers.remove(TRACESTATE);
+        headers.extend(trace.iter().cloned());
+    }
+
+    pub(crate) fn check(
+        &self,
+        event: &'static str,
+        record: &Record,
+        dedup_key: Option<&str>,
+    ) -> Result<()> {
+        let within = |what, actual, limit, instead| {
+            if actual <= limit {
+                return Ok(());
+            }
+            Err(Error::TooLong {
+                what,
+                event,
+                actual,
+                limit,
+                instead,
+            })
+        };
+        within(
+            "the payload",
+            record.payload.len(),
+            self.payload_bytes,
+            ": publish a reference to the data, or raise `Limits::payload_bytes`",
+        )?;
+        within(
+            "the headers",
+            bytes(record.headers.iter()),
+            self.header_bytes,
+            "",
+        )?;
+        within(
+            "the key",
+            record.key.len(),
+            LONGEST_NAME,
+            ": use a hash of it",
+        )?;
+        let dedup_key = dedup_key.unwrap_or_default();
+        within(
+            "the dedup key",
+            dedup_key.len(),
+            LONGEST_NAME,
+            ": use a hash of it",
+        )?;
+
+        // JSON escapes it in the payload; headers are stored as JSON too.
+        for (what, text) in [("the key", &*record.key), ("the dedup key", dedup_key)] {
+            if text.contains('\0') {
+                return Err(Error::Nul { what, event });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Names and values together.
+fn bytes<'a>(headers: impl Iterator<Item = (&'a String, &'a String)>) -> usize {
+    headers.map(|(name, value)| name.len() + value.len()).sum()
+}

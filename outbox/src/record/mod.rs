@@ -1,0 +1,23 @@
+//! The words of the outbox: events, and the records that they become.
+
+mod any_event;
+mod attempt;
+mod event;
+pub(crate) mod failure;
+pub(crate) mod limits;
+mod metadata;
+mod name_pattern;
+pub(crate) mod partition;
+#[expect(
+    clippy::module_inception,
+    reason = "the record among the words of the record"
+)]
+mod record;
+
+pub use any_event::AnyEvent;
+pub use attempt::Attempt;
+pub use event::{EventData, EventKey, OutboxEvent};
+pub use metadata::Metadata;
+pub(crate) use name_pattern::NamePattern;
+pub(crate) use record::LONGEST_NAME;
+pub use record::{EventError, Record};

@@ -1,0 +1,309 @@
+//! One fetch: everything that is to be read now, one statement after the other on one connection.
+
+use std::sync::Arc;
+
+use hashbrown::{HashMap, HashSet};
+use sqlx::Pool;
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use crate::runtime::fetch::{Late, MayBlock, Plan};
+use crate::{
+    registry::route::Router,
+    runtime::{
+        lane::HandlerIx,
+        ownership::claim::{Claim, Claimed},
+    },
+    store::{
+        Database, DueDelivery, Expected, Fence, Fetched, FetchedDelivery, Known, LaneName, Lease,
+        Link, Names,
+    },
+};
+
+/// What is to be read.
+#[derive(Debug)]
+pub(crate) struct Round {
+    pub(crate) parts: Vec<u16>,
+    /// Handlers that may run here now.
+    pub(crate) handlers: Vec<&'static str>,
+    /// Microseconds added to the database's clock.
+    pub(crate) offset: i64,
+    /// Parked lanes.
+    pub(crate) lanes: Vec<LaneName>,
+    /// Due records and deliveries, at most this many of each.
+    pub(crate) due: Option<usize>,
+    /// Deliveries that are in memory: not to be read again.
+    pub(crate) known_deliveries: HashSet<(i64, HandlerIx)>,
+    pub(crate) pending: Option<Plan>,
+    /// Nothing says that there is something pending, and nothing is in memory.
+    pub(crate) unprompted: bool,
+    /// Keys in which something may block.
+    pub(crate) may_block: Arc<MayBlock>,
+    /// The highest id that was seen before.
+    pub(crate) highest: i64,
+    /// Records that are in memory: not to be read again.
+    pub(crate) known: Vec<Known>,
+    /// Read everything again, and in which keys something blocks.
+    pub(crate) sweep: bool,
+    /// Find lanes of all handlers that could run, at most this many.
+    pub(crate) look: Option<usize>,
+    /// Handlers that have room for lanes that were put aside.
+    pub(crate) thirsty: Vec<&'static str>,
+    /// At most this many of their lanes.
+    pub(crate) thirst: usize,
+    pub(crate) router: Arc<Router>,
+}
+
+/// What was read.
+#[derive(Debug, Default)]
+pub(crate) struct Arrived {
+    pub(crate) lanes: Vec<(LaneName, Vec<FetchedDelivery>)>,
+    pub(crate) due_records: Vec<Fetched>,
+    pub(crate) due_deliveries: Vec<FetchedDelivery>,
+    /// Microseconds until something is due.
+    pub(crate) next_due: Option<i64>,
+    pub(crate) pending: Vec<Fetched>,
+    /// Of the lanes of all records above, those in which something blocks: key, then handler.
+    pub(crate) blocked: HashMap<String, HashSet<String>>,
+    pub(crate) runnable: Vec<LaneName>,
+    /// How many of the pending ones are below what had been read.
+    pub(crate) late: usize,
+    /// Whether a record may still come late.
+    pub(crate) late_possible: bool,
+    /// With a sweep: keys in which something blocks.
+    pub(crate) may_block: Option<MayBlock>,
+}
+
+/// Reads, on a connection of its own.
+#[derive(Debug)]
+pub(crate) struct Fetcher<Db: Database> {
+    pub(crate) link: Link<Db>,
+    names: Names,
+    late: Late,
+}
+
+/// How many deliveries of a parked lane are read at once.
+const PER_LANE: i64 = 32;
+
+impl<Db: Database> Fetcher<Db> {
+    pub(crate) fn new(pool: Pool<Db>, names: Names) -> Self {
+        Self {
+            link: Link::new(pool),
+            names,
+            late: Late::default(),
+        }
+    }
+
+    pub(crate) async fn fetch(&mut self, round: &Round) -> Result<Arrived, sqlx::Error> {
+        let arrived = self.read(round).await;
+        self.link.done(&arrived);
+        arrived
+    }
+
+    async fn read(&mut self, round: &Round) -> Result<Arrived, sqlx::Error> {
+        let Round {
+            parts,
+            handlers,
+            offset,
+            ..
+        } = round;
+        let names = &self.names;
+        let connection = self.link.connection().await?;
+        let mut arrived = Arrived::default();
+
+        if !round.lanes.is_empty() {
+            let rows = Db::lanes(connection, names, &round.lanes, PER_LANE).await?;
+            arrived.lanes = by_lane(&round.lanes, rows);
+        }
+        if let Some(limit) = round.due {
+            let limit = bound(limit);
+            let next = Db::next_due(connection, names, parts, handlers, *offset).await?;
+            arrived.next_due = next;
+            if next.is_some_and(|micros| micros <= 0) {
+                let due =
+                    Db::due_deliveries(connection, names, parts, handlers, *offset, limit).await?;
+                let new = round.unknown(&due);
+                if !new.is_empty() {
+                    arrived.due_deliveries = Db::deliveries(connection, names, &new).await?;
+                }
+                let due = Db::due_records(connection, names, parts, *offset, limit);
+                arrived.due_records = due.await?;
+                let next = Db::next_due(connection, names, parts, handlers, *offset);
+                arrived.next_due = next.await?;
+            }
+        }
+        let is_quiet = round.unprompted && !round.sweep && !self.late.possible();
+        let quiet = match &round.pending {
+            // Where there is nothing, nobody need know who writes at this moment.
+            Some(plan) if is_quiet => {
+                let found = Db::pending(connection, names, &plan.pages, &[], 1, 1).await?;
+                found.is_empty()
+            }
+            _ => false,
+        };
+        if let Some(plan) = &round.pending
+            && !quiet
+        {
+            // Asked before the records are read: whoever ends in between is seen by the reading.
+            let writers = Db::writers(connection, names).await?;
+            let now = Instant::now();
+            self.late.look(parts, round.highest, writers, now);
+            if round.sweep {
+                self.late.read_again(parts, 0);
+            }
+            let pages = self.late.lowered(&plan.pages);
+            let known: &[Known] = match pages == plan.pages {
+                true => &[],
+                false => &round.known,
+            };
+            let (per_page, limit) = (bound(plan.per_page), bound(plan.limit));
+            arrived.pending =
+                Db::pending(connection, names, &pages, known, per_page, limit).await?;
+            self.late.read(plan, &arrived.pending);
+            if pages != plan.pages {
+                arrived.late = below(plan, &arrived.pending);
+            }
+        }
+        if round.sweep {
+            // After the records: a batch of the owner before us that is committed only now is seen
+            // here, unless its records were still pending then. Those come first, as read.
+            let most = MayBlock::per_part(parts.len());
+            let keys = Db::blocked_keys(connection, names, parts, bound(most)).await?;
+            arrived.may_block = Some(round.may_block.read(&keys, most));
+        }
+        if let Some(limit) = round.look {
+            // What could run is in memory as a rule; this finds what is not.
+            let (few, limit) = (Expected::Few, bound(limit));
+            arrived.runnable = Db::runnable(connection, names, parts, handlers, few, limit).await?;
+        } else if !round.thirsty.is_empty() {
+            let limit = bound(round.thirst);
+            let many = Expected::Many;
+            arrived.runnable =
+                Db::runnable(connection, names, parts, &round.thirsty, many, limit).await?;
+        }
+        let lanes = arrived.lanes_to_ask(round);
+        if !lanes.is_empty() {
+            for lane in Db::blocked(connection, names, &lanes).await? {
+                let handlers = arrived.blocked.entry(lane.key).or_default();
+                handlers.insert(lane.handler);
+            }
+        }
+        arrived.late_possible = self.late.possible();
+        Ok(arrived)
+    }
+
+    /// Renews and takes leases, and prepares what was gained.
+    pub(crate) async fn claim(&mut self, claim: &Claim) -> Result<Claimed, sqlx::Error> {
+        let connection = self.link.connection().await?;
+        let claimed = claim.make::<Db>(connection, &self.names).await;
+        self.link.done(&claimed);
+        claimed
+    }
+
+    /// Renews what this process still owns, which is leaving.
+    pub(crate) async fn renew(&mut self, owner: Uuid, micros: i64) -> Result<(), sqlx::Error> {
+        let connection = self.link.connection().await?;
+        let renewed = Db::renew(connection, &self.names, owner, micros).await;
+        self.link.done(&renewed);
+        renewed
+    }
+
+    /// Leaves: has no share any more, gives these leases up, or all, and tells the others.
+    pub(crate) async fn leave(
+        &mut self,
+        owner: Uuid,
+        drained: Option<Vec<Lease>>,
+    ) -> Result<(), sqlx::Error> {
+        let connection = self.link.connection().await?;
+        let left = async {
+            Db::retire(connection, &self.names, owner, drained.is_none()).await?;
+            if let Some(leases) = drained {
+                let fence = Fence { owner, leases };
+                Db::release(connection, &self.names, &fence, None).await?;
+            }
+            Db::ring(connection, &self.names).await
+        };
+        let left = left.await;
+        self.link.done(&left);
+        left
+    }
+}
+
+impl Round {
+    /// Those that are not in memory.
+    pub(crate) fn unknown(&self, due: &[DueDelivery]) -> Vec<i64> {
+        let is_known = |due: &&DueDelivery| {
+            let handler = self.router.handler(&due.handler);
+            handler.is_some_and(|ix| self.known_deliveries.contains(&(due.record_id, ix)))
+        };
+        due.iter()
+            .filter(|due| !is_known(due))
+            .map(|due| due.id)
+            .collect()
+    }
+}
+
+impl Arrived {
+    /// The lanes of all records that were read, where something may block.
+    pub(crate) fn lanes_to_ask(&self, round: &Round) -> Vec<LaneName> {
+        let may_block = self.may_block.as_ref().unwrap_or(&round.may_block);
+        let records = self.pending.iter().chain(&self.due_records);
+        let mut seen = HashSet::new();
+        let mut lanes = Vec::new();
+        for Fetched { part, record } in records {
+            if !may_block.contains(*part, &record.key) {
+                continue;
+            }
+            for &handler in round.router.route(&record.event).iter() {
+                if let Some(id) = round.router.id(handler)
+                    && seen.insert((&record.key, handler))
+                {
+                    lanes.push(LaneName {
+                        part: *part,
+                        key: record.key.clone(),
+                        handler: id.to_owned(),
+                    });
+                }
+            }
+        }
+        lanes
+    }
+}
+
+/// The rows of each lane that was asked for, none included.
+pub(crate) fn by_lane(
+    lanes: &[LaneName],
+    rows: Vec<FetchedDelivery>,
+) -> Vec<(LaneName, Vec<FetchedDelivery>)> {
+    let mut of: HashMap<LaneName, Vec<FetchedDelivery>> = HashMap::new();
+    for row in rows {
+        let lane = LaneName {
+            part: row.fetched.part,
+            key: row.fetched.record.key.clone(),
+            handler: row.handler.clone(),
+        };
+        of.entry(lane).or_default().push(row);
+    }
+    lanes
+        .iter()
+        .map(|lane| (lane.clone(), of.remove(lane).unwrap_or_default()))
+        .collect()
+}
+
+/// How many of these are below what had been read of their partition.
+fn below(plan: &Plan, rows: &[Fetched]) -> usize {
+    let read: HashMap<u16, i64> = plan
+        .pages
+        .iter()
+        .map(|page| (page.part, page.after))
+        .collect();
+    let is_below = |row: &&Fetched| {
+        read.get(&row.part)
+            .is_some_and(|read| row.record.id <= *read)
+    };
+    rows.iter().filter(is_below).count()
+}
+
+fn bound(n: usize) -> i64 {
+    i64::try_from(n).unwrap_or(i64::MAX)
+}

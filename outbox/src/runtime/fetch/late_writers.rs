@@ -1,0 +1,430 @@
+//! Late committers: the order of ids is not the order of commits, so a record may appear below
+//! what was read already. This says from where to read again.
+//!
+//! Every fetch of pending records asks, and reads from there in one statement. A record of the
+//! same key that was written after a late one is seen together with it or not at all, so that
+//! their order holds too.
+
+use std::{
+    collections::{BTreeMap, HashSet, VecDeque},
+    time::Duration,
+};
+
+use jiff::{SignedDuration, Timestamp};
+use tokio::time::Instant;
+
+use crate::runtime::fetch::watermarks::{Plan, counts};
+use crate::store::{Fetched, Page, Writers};
+
+/// Where the database does not name its writers: a transaction that ends within this time of
+/// publishing keeps its place in the order of its keys.
+const IN_ORDER: SignedDuration = SignedDuration::from_secs(10);
+/// There, one that ends within this time is found within about a second; after it, by the sweep.
+const FOUND: SignedDuration = SignedDuration::from_secs(600);
+/// How often it is looked for.
+const FOUND_EVERY: Duration = Duration::from_secs(1);
+
+/// Which transactions may still bring a record with a low id, how low, and where those that ended
+/// have not been looked for yet.
+///
+/// A transaction locks the record table before it draws an id, so one that was not among the
+/// writers at the last look brings only ids above the highest that had been drawn then. When it
+/// ends, its rows can be seen before its lock is gone: one more scan from there finds them all.
+/// A backlog that nobody adds to is so read once: all of its ids had been drawn.
+///
+/// Written and read by the fetcher only. When it is dropped, the next look starts from zero.
+#[derive(Debug, Default)]
+pub(crate) struct Late {
+    /// The highest id that had been drawn before the last look, as far as is known: the highest
+    /// that had been seen, at least.
+    drawn: i64,
+    generations: VecDeque<Generation>,
+    /// For databases that do not name their writers.
+    unknown: Option<Ages>,
+    /// Partitions with ids above which something may have come late.
+    floors: BTreeMap<u16, i64>,
+}
+
+/// How old the records are up to which id, by the database's clock. Whoever still brings a lower
+/// id than that has been at it for longer.
+#[derive(Debug, Default)]
+struct Ages {
+    /// Ids up to this were published before this; both grow.
+    steps: VecDeque<(Timestamp, i64)>,
+    /// When all that is [`FOUND`] was looked for.
+    looked: Option<Instant>,
+}
+
+/// Writers that were first seen at the same look.
+#[derive(Debug)]
+struct Generation {
+    /// They bring ids above this only.
+    above: i64,
+    writers: HashSet<String>,
+}
+
+impl Late {
+    /// Whether there is something to be looked for although nothing new was read.
+    pub(crate) fn possible(&self) -> bool {
+        self.unknown.is_some() || !self.generations.is_empty() || !self.floors.is_empty()
+    }
+
+    /// Takes a look, for all partitions: `highest` is the highest id that was seen **before** the
+    /// writers were asked for. What is read now is read after that.
+    pub(crate) fn look(&mut self, parts: &[u16], highest: i64, writers: Writers, now: Instant) {
+        let mut drawn_now = highest;
+        let above = match writers {
+            Writers::Known { names, drawn } => {
+                drawn_now = drawn_now.max(drawn.unwrap_or(0));
+                self.ended(highest, names)
+            }
+            Writers::Unknown { clock } => {
+                let ages = self.unknown.get_or_insert_default();
+                Some(ages.look(clock, now))
+            }
+            Writers::InOrder => None,
+        };
+        self.drawn = drawn_now;
+        self.floors.retain(|part, _| parts.contains(part));
+        if let Some(above) = above {
+            self.read_again(parts, above);
+        }
+    }
+
+    /// These partitions are to be read again from there.
+    pub(crate) fn read_again(&mut self, parts: &[u16], above: i64) {
+        for part in parts {
+            let floor = self.floors.entry(*part).or_insert(above);
+            *floor = above.min(*floor);
+        }
+    }
+
+    /// The lowest id that a writer can have brought which ended since the last look.
+    fn ended(&mut self, highest: i64, writers: Vec<String>) -> Option<i64> {
+        let current: HashSet<String> = writers.into_iter().collect();
+        // Whoever came and ended since the last look.
+        let mut above = (highest > self.drawn).then_some(self.drawn);
+        let mut known: HashSet<&String> = HashSet::new();
+        for generation in &mut self.generations {
+            let before = generation.writers.len();
+            generation.writers.retain(|writer| current.contains(writer));
+            if generation.writers.len() < before {
+                above = Some(above.map_or(generation.above, |above| above.min(generation.above)));
+            }
+        }
+        self.generations
+            .retain(|generation| !generation.writers.is_empty());
+        for generation in &self.generations {
+            known.extend(&generation.writers);
+        }
+        let new = current.iter().filter(|writer| !known.contains(*writer));
+        let writers: HashSet<String> = new.cloned().collect();
+        if !writers.is_empty() {
+            self.generations.push_back(Generation {
+                above: self.drawn,
+                writers,
+            });
+        }
+        above
+    }
+
+    /// The same pages, from a lower id on where something may have come late. In the same
+    /// statement: a record that follows a late one of its key must not be read before it.
+    ///
+    /// That holds for writers too that were still there at the look: they may have ended before
+    /// the reading, and another record of their key may have been written since.
+    pub(crate) fn lowered(&self, pages: &[Page]) -> Vec<Page> {
+        let open = self.generations.iter().map(|generation| generation.above);
+        let open = open.min().unwrap_or(i64::MAX);
+        let lower = |page: &Page| {
+            let floor = self.floors.get(&page.part).copied().unwrap_or(i64::MAX);
+            Page {
+                after: page.after.min(floor).min(open),
+                ..*page
+            }
+        };
+        pages.iter().map(lower).collect()
+    }
+
+    /// What was read of these pages: what is below its end was found.
+    pub(crate) fn read(&mut self, plan: &Plan, rows: &[Fetched]) {
+        if let Some(ages) = &mut self.unknown {
+            ages.read(rows);
+        }
+        let seen = counts(rows);
+        for page in &plan.pages {
+            let (count, highest) = seen.get(&page.part).copied().unwrap_or_default();
+            let all = rows.len() < plan.limit && count < plan.per_page;
+            if all || highest >= page.after {
+                self.floors.remove(&page.part);
+            } else if let Some(floor) = self.floors.get_mut(&page.part) {
+                *floor = highest.max(*floor);
+            }
+        }
+    }
+}
+
+impl Ages {
+    /// The id above which to read again.
+    fn look(&mut self, clock: Timestamp, now: Instant) -> i64 {
+        let all = self
+            .looked
+            .is_none_or(|looked| now.duration_since(looked) >= FOUND_EVERY);
+        if all {
+            self.looked = Some(now);
+        }
+        let before = |age| clock.checked_sub(age).unwrap_or(Timestamp::MIN);
+        let oldest = before(FOUND);
+        // The last step that is old enough stays.
+        while self.steps.get(1).is_some_and(|step| step.0 <= oldest) {
+            self.steps.pop_front();
+        }
+        let old = if all { oldest } else { before(IN_ORDER) };
+        let steps = self.steps.iter().take_while(|step| step.0 <= old);
+        steps.last().map_or(0, |step| step.1)
+    }
+
+    fn read(&mut self, rows: &[Fetched]) {
+        for Fetched { record, .. } in rows {
+            let (at, id) = (record.created_at, record.id);
+            let Some(last) = self.steps.back_mut() else {
+                self.steps.push_back((at, id));
+                continue;
+            };
+            // A step per second is fine enough.
+            let second = SignedDuration::from_secs(1);
+            match at.duration_since(last.0) > second && id > last.1 {
+                true => self.steps.push_back((at, id)),
+                false => last.1 = id.max(last.1),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::runtime::fetch::{Watermarks, watermarks::tests::fetched};
+
+    const PARTS: [u16; 2] = [0, 1];
+
+    fn known(writers: &[&str]) -> Writers {
+        Writers::Known {
+            names: writers.iter().map(ToString::to_string).collect(),
+            drawn: None,
+        }
+    }
+
+    /// From where partition 0 is read after a look.
+    fn from(late: &mut Late, highest: i64, writers: Writers) -> Option<i64> {
+        late.floors.clear();
+        late.look(&PARTS, highest, writers, Instant::now());
+        late.floors.get(&0).copied()
+    }
+
+    #[tokio::test]
+    async fn a_writer_that_ended_is_read_again_from_where_it_began() {
+        let mut late = Late::default();
+        assert_eq!(from(&mut late, 100, known(&["a"])), Some(0));
+        assert_eq!(from(&mut late, 200, known(&["a", "b"])), Some(100));
+        assert_eq!(from(&mut late, 200, known(&["a", "b"])), None);
+        assert_eq!(from(&mut late, 200, known(&["a"])), Some(100));
+        assert_eq!(from(&mut late, 300, known(&["a"])), Some(200));
+        assert_eq!(from(&mut late, 300, known(&[])), Some(0));
+        late.floors.clear();
+        assert!(!late.possible());
+    }
+
+    #[tokio::test]
+    async fn what_had_been_drawn_before_nobody_brings_anew() {
+        let mut late = Late::default();
+        let drawn = |writers, drawn| match known(writers) {
+            Writers::Known { names, .. } => Writers::Known {
+                names,
+                drawn: Some(drawn),
+            },
+            other => other,
+        };
+        assert_eq!(from(&mut late, 0, drawn(&[], 500)), None);
+        // A backlog is read, and nobody writes.
+        assert_eq!(from(&mut late, 100, drawn(&[], 500)), None);
+        assert_eq!(from(&mut late, 200, drawn(&["a"], 510)), None);
+        // Who came since brings more than had been drawn.
+        assert_eq!(from(&mut late, 300, drawn(&[], 520)), Some(500));
+        assert_eq!(from(&mut late, 515, drawn(&[], 520)), None);
+        assert_eq!(from(&mut late, 530, drawn(&[], 530)), Some(520));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn without_names_the_age_of_records_says_from_where() {
+        let mut late = Late::default();
+        let at = |second: i64| Timestamp::from_second(second).unwrap();
+        let unknown = |second| Writers::Unknown { clock: at(second) };
+        let of_age = |id, second| {
+            let Fetched { part, mut record } = fetched(0, id);
+            record.created_at = at(second);
+            Fetched { part, record }
+        };
+        // The first look of each second goes back ten minutes, the others ten seconds.
+        assert_eq!(from(&mut late, 0, unknown(1000)), Some(0));
+        let plan = Plan {
+            pages: Vec::new(),
+            per_page: 9,
+            limit: 9,
+        };
+        late.read(
+            &plan,
+            &[
+                of_age(7, 980),
+                of_age(5, 979),
+                of_age(20, 989),
+                of_age(30, 995),
+            ],
+        );
+        assert_eq!(from(&mut late, 30, unknown(1000)), Some(20));
+        assert_eq!(from(&mut late, 30, unknown(1006)), Some(30));
+        assert_eq!(from(&mut late, 30, unknown(991)), Some(7));
+        tokio::time::advance(FOUND_EVERY).await;
+        assert_eq!(from(&mut late, 30, unknown(1000)), Some(0));
+        tokio::time::advance(FOUND_EVERY).await;
+        assert_eq!(from(&mut late, 30, unknown(1590)), Some(20));
+        assert!(late.possible());
+    }
+
+    /// What can happen, in any order. A writer is also a key: what it writes is in order.
+    #[derive(Debug, Clone, Copy)]
+    enum Step {
+        Begin(u8),
+        Draw(u8),
+        Commit(u8),
+        /// A look, for a reading with so much room. All partitions, or hungry ones. If the last
+        /// look has not been followed by its reading, that failed.
+        Look {
+            room: usize,
+            all: bool,
+        },
+        /// The reading, after whatever has happened since the look.
+        Read,
+    }
+
+    fn steps() -> impl Strategy<Value = Vec<Step>> {
+        let writer = 0u8..6;
+        let step = prop_oneof![
+            3 => writer.clone().prop_map(Step::Begin),
+            4 => writer.clone().prop_map(Step::Draw),
+            2 => writer.prop_map(Step::Commit),
+            3 => (1usize..6, any::<bool>()).prop_map(|(room, all)| Step::Look { room, all }),
+            3 => Just(Step::Read),
+        ];
+        prop::collection::vec(step, 1..150)
+    }
+
+    /// A database with transactions, and what was read from it.
+    #[derive(Default)]
+    struct World {
+        next_id: i64,
+        /// Whether it says which ids have been drawn.
+        tells_drawn: bool,
+        next_name: u32,
+        open: BTreeMap<u8, (String, Vec<(i64, u8)>)>,
+        visible: BTreeSet<(i64, u8)>,
+        /// In the order of reading.
+        found: Vec<(i64, u8)>,
+        marks: Watermarks,
+        late: Late,
+        plan: Option<Plan>,
+    }
+
+    impl World {
+        fn look(&mut self, room: usize, all: bool) {
+            if all {
+                self.marks.wake();
+            }
+            self.plan = self.marks.plan(room);
+            if self.plan.is_none() {
+                return;
+            }
+            let writers = Writers::Known {
+                names: self.open.values().map(|(name, _)| name.clone()).collect(),
+                drawn: self.tells_drawn.then_some(self.next_id),
+            };
+            let (highest, now) = (self.marks.highest(), Instant::now());
+            self.late.look(&PARTS, highest, writers, now);
+        }
+
+        fn read(&mut self) {
+            let Some(plan) = self.plan.take() else {
+                return;
+            };
+            let mut rows: Vec<(u16, i64, u8)> = Vec::new();
+            for page in self.late.lowered(&plan.pages) {
+                let of_page = self.visible.iter().filter(|(id, key)| {
+                    u16::from(*key % 2) == page.part
+                        && *id > page.after
+                        && !self.found.contains(&(*id, *key))
+                });
+                let of_page = of_page.map(|(id, key)| (page.part, *id, *key));
+                rows.extend(of_page.take(plan.per_page));
+            }
+            rows.truncate(plan.limit);
+            let read: Vec<Fetched> = rows.iter().map(|row| fetched(row.0, row.1)).collect();
+            self.late.read(&plan, &read);
+            self.marks.read(&plan, &read);
+            self.found.extend(rows.iter().map(|row| (row.1, row.2)));
+        }
+
+        fn step(&mut self, step: Step) {
+            match step {
+                Step::Begin(writer) => {
+                    self.next_name += 1;
+                    let name = self.next_name.to_string();
+                    self.open.entry(writer).or_insert((name, Vec::new()));
+                }
+                Step::Draw(writer) => {
+                    if let Some((_, ids)) = self.open.get_mut(&writer) {
+                        self.next_id += 1;
+                        ids.push((self.next_id, writer));
+                    }
+                }
+                Step::Commit(writer) => {
+                    let ended = self.open.remove(&writer);
+                    self.visible
+                        .extend(ended.into_iter().flat_map(|(_, ids)| ids));
+                }
+                Step::Look { room, all } => self.look(room, all),
+                Step::Read => self.read(),
+            }
+        }
+    }
+
+    proptest! {
+        /// However transactions interleave with fetches: nothing is lost or read twice, and what
+        /// one writer wrote is read in order.
+        #[test]
+        fn late_committers_are_found_in_order(steps in steps(), tells_drawn in any::<bool>()) {
+            let mut world = World { tells_drawn, ..World::default() };
+            PARTS.iter().for_each(|part| world.marks.add(*part));
+            for step in steps {
+                world.step(step);
+            }
+            (0..6).for_each(|writer| world.step(Step::Commit(writer)));
+            for _ in 0..300 {
+                world.look(5, true);
+                world.read();
+            }
+            let all: BTreeSet<(i64, u8)> = world.found.iter().copied().collect();
+            prop_assert_eq!(all.len(), world.found.len());
+            prop_assert_eq!(&all, &world.visible);
+            for writer in 0..6 {
+                let of_writer: Vec<i64> = world.found.iter()
+                    .filter(|(_, key)| *key == writer).map(|(id, _)| *id).collect();
+                prop_assert!(of_writer.is_sorted(), "{:?}", of_writer);
+            }
+            prop_assert!(!world.late.possible());
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! From the database into memory: what to read, and the task that reads it.
+//!
+//! [`watermarks`], [`late_writers`] and [`blocking_keys`] decide without I/O; [`fetcher`] carries one fetch out.
+
+pub(crate) mod blocking_keys;
+pub(crate) mod fetcher;
+pub(crate) mod late_writers;
+pub(crate) mod watermarks;
+
+pub(crate) use blocking_keys::MayBlock;
+pub(crate) use fetcher::{Arrived, Fetcher, Round};
+pub(crate) use late_writers::Late;
+pub(crate) use watermarks::{Plan, Watermarks};

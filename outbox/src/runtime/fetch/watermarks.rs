@@ -1,0 +1,179 @@
+//! How far each partition was read. Never the truth: [`super::late`] says from where to read
+//! again, and the sweep reads everything.
+
+use std::collections::BTreeMap;
+
+use hashbrown::HashMap;
+
+use crate::store::{Fetched, Page};
+
+/// The partitions of this process, and up to which id each was read.
+///
+/// Written when leases are taken and lost and after each fetch; read to plan the next one. When
+/// it is dropped, everything is read from the start again.
+#[derive(Debug, Default)]
+pub(crate) struct Watermarks {
+    parts: BTreeMap<u16, Mark>,
+    /// Which partition is read first next time, so that a busy one does not starve the others.
+    first: u16,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Mark {
+    after: i64,
+    /// Nothing was left above `after` when it was read last.
+    exhausted: bool,
+}
+
+/// One fetch of pending records.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Plan {
+    pub(crate) pages: Vec<Page>,
+    pub(crate) per_page: usize,
+    pub(crate) limit: usize,
+}
+
+impl Watermarks {
+    pub(crate) fn add(&mut self, part: u16) {
+        self.parts.insert(part, Mark::default());
+    }
+
+    pub(crate) fn remove(&mut self, part: u16) {
+        self.parts.remove(&part);
+    }
+
+    pub(crate) fn parts(&self) -> Vec<u16> {
+        self.parts.keys().copied().collect()
+    }
+
+    /// The highest id that was seen.
+    pub(crate) fn highest(&self) -> i64 {
+        self.parts
+            .values()
+            .map(|mark| mark.after)
+            .max()
+            .unwrap_or(0)
+    }
+
+    /// There may be something new anywhere.
+    pub(crate) fn wake(&mut self) {
+        for mark in self.parts.values_mut() {
+            mark.exhausted = false;
+        }
+    }
+
+    /// Whether there may be something to read.
+    pub(crate) fn hungry(&self) -> bool {
+        self.parts.values().any(|mark| !mark.exhausted)
+    }
+
+    /// What to read with room for that many records: the same share of each partition that may
+    /// have something.
+    pub(crate) fn plan(&self, room: usize) -> Option<Plan> {
+        let from_first = self.parts.range(self.first..);
+        let before = self.parts.range(..self.first);
+        let pages: Vec<Page> = from_first
+            .chain(before)
+            .filter(|(_, mark)| !mark.exhausted)
+            .map(|(part, mark)| Page {
+                part: *part,
+                after: mark.after,
+            })
+            .collect();
+        if pages.is_empty() || room == 0 {
+            return None;
+        }
+        Some(Plan {
+            per_page: room.div_ceil(pages.len()),
+            limit: room,
+            pages,
+        })
+    }
+
+    /// What was read as planned.
+    pub(crate) fn read(&mut self, plan: &Plan, rows: &[Fetched]) {
+        let seen = counts(rows);
+        let cut_off = rows.len() >= plan.limit;
+        for page in &plan.pages {
+            let Some(mark) = self.parts.get_mut(&page.part) else {
+                continue;
+            };
+            let (count, highest) = seen.get(&page.part).copied().unwrap_or_default();
+            mark.after = mark.after.max(highest);
+            mark.exhausted = !cut_off && count < plan.per_page;
+        }
+        self.first = match plan.pages.first() {
+            Some(page) => page.part.wrapping_add(1),
+            None => 0,
+        };
+    }
+}
+
+/// How many rows there are of each partition, and its highest id.
+pub(super) fn counts(rows: &[Fetched]) -> HashMap<u16, (usize, i64)> {
+    let mut seen: HashMap<u16, (usize, i64)> = HashMap::new();
+    for row in rows {
+        let (count, highest) = seen.entry(row.part).or_default();
+        *count += 1;
+        *highest = (*highest).max(row.record.id);
+    }
+    seen
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::record::Record;
+
+    /// A record of which only partition and id matter.
+    pub(in crate::runtime::fetch) fn fetched(part: u16, id: i64) -> Fetched {
+        let record = Record {
+            id,
+            event_id: uuid::Uuid::nil(),
+            event: String::new(),
+            version: 1,
+            key: String::new(),
+            payload: String::new(),
+            headers: BTreeMap::new(),
+            created_at: jiff::Timestamp::UNIX_EPOCH,
+            max_retries: None,
+        };
+        Fetched { part, record }
+    }
+
+    fn marks(parts: &[u16]) -> Watermarks {
+        let mut marks = Watermarks::default();
+        parts.iter().for_each(|part| marks.add(*part));
+        marks
+    }
+
+    #[test]
+    fn room_is_shared_by_partitions_that_may_have_something() {
+        let mut marks = marks(&[1, 2, 3, 4]);
+        let plan = marks.plan(100).unwrap();
+        assert_eq!((plan.pages.len(), plan.per_page, plan.limit), (4, 25, 100));
+        let full: Vec<Fetched> = (1..=25).map(|id| fetched(2, id)).collect();
+        marks.read(&plan, &full);
+        let plan = marks.plan(100).unwrap();
+        let next = Page { part: 2, after: 25 };
+        assert_eq!(
+            (plan.pages.as_slice(), plan.per_page),
+            ([next].as_slice(), 100)
+        );
+        marks.read(&plan, &[]);
+        assert_eq!(marks.plan(100), None);
+        marks.wake();
+        assert_eq!(marks.plan(100).unwrap().pages.len(), 4);
+    }
+
+    #[test]
+    fn a_partition_that_was_cut_off_is_not_exhausted_and_comes_first_next_time() {
+        let mut marks = marks(&[1, 2]);
+        let plan = marks.plan(2).unwrap();
+        marks.read(&plan, &[fetched(1, 7), fetched(1, 9)]);
+        let plan = marks.plan(2).unwrap();
+        let parts: Vec<u16> = plan.pages.iter().map(|page| page.part).collect();
+        assert_eq!(parts, [2, 1]);
+        assert_eq!(plan.pages[1].after, 9);
+    }
+}

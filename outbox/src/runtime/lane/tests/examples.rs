@@ -1,0 +1,327 @@
+//! One transition each, on lanes alone.
+
+use crate::runtime::lane::tests::{
+    HANDLERS, Setup, attempt, record,
+    world::{End, decision},
+};
+use crate::{
+    runtime::lane::{HandlerIx, Lanes, Route, Unwritten, Work},
+    store::{Fetched, FetchedDelivery, LaneName},
+};
+
+/// Lanes, and what they started.
+pub(super) struct Bench {
+    pub(super) lanes: Lanes,
+    pub(super) running: Vec<Work>,
+}
+
+pub(super) const A: HandlerIx = 0;
+pub(super) const B: HandlerIx = 1;
+const C: HandlerIx = 2;
+const KEY: &str = "k";
+
+fn lane(handler: HandlerIx) -> LaneName {
+    LaneName {
+        part: 0,
+        key: KEY.to_owned(),
+        handler: HANDLERS[usize::from(handler)].to_owned(),
+    }
+}
+
+/// A row of the lane of `a`.
+fn row(id: i64, number: u32, waiting: bool, blocking: bool, followed: bool) -> FetchedDelivery {
+    FetchedDelivery {
+        handler: HANDLERS[0].to_owned(),
+        waiting,
+        blocking,
+        followed,
+        attempt: attempt(number),
+        fetched: fetched(id, KEY),
+    }
+}
+
+fn fetched(id: i64, key: &str) -> Fetched {
+    let record = record(id, key, "");
+    Fetched { part: 0, record }
+}
+
+impl Bench {
+    fn new(ordered: bool) -> Self {
+        Self::with(ordered, 0)
+    }
+
+    /// Retries that are due within so many microseconds are made from memory.
+    pub(super) fn with(ordered: bool, brief: u64) -> Self {
+        let setup = Setup {
+            ordered,
+            transactional: false,
+            most: 8,
+            longest_turn: 1,
+            brief,
+        };
+        let (lanes, running) = (Lanes::new(setup.settings()), Vec::new());
+        Self { lanes, running }
+    }
+
+    pub(super) fn record(&mut self, id: i64, handlers: &[HandlerIx]) -> bool {
+        self.record_of(KEY, id, handlers)
+    }
+
+    pub(super) fn record_of(&mut self, key: &str, id: i64, handlers: &[HandlerIx]) -> bool {
+        let route = |&handler| Route {
+            handler,
+            blocked: false,
+        };
+        let route: Vec<Route> = handlers.iter().map(route).collect();
+        self.lanes.record(fetched(id, key), &route)
+    }
+
+    /// What runs.
+    pub(super) fn runs(&mut self) -> Vec<(i64, HandlerIx)> {
+        let turns = self.lanes.take_turns().into_iter();
+        self.running.extend(turns.map(|turn| turn.first));
+        let runs = self.running.iter();
+        runs.map(|work| (work.record.id, work.handler)).collect()
+    }
+
+    pub(super) fn ends(&mut self, id: i64, handler: HandlerIx, end: End) {
+        self.runs();
+        let is_it = |work: &Work| (work.record.id, work.handler) == (id, handler);
+        let at = self.running.iter().position(is_it).unwrap();
+        let work = self.running.remove(at);
+        self.lanes.finished(&work, decision(&work, end));
+    }
+
+    pub(super) fn batch(&mut self) -> Unwritten {
+        self.lanes.take_unwritten().unwrap()
+    }
+
+    /// The rows that a batch is to write: splits, then changes.
+    pub(super) fn rows(unwritten: &Unwritten) -> Vec<(i64, &'static str, &'static str)> {
+        let batch = &unwritten.batch;
+        let rows = batch.split_rows.iter().chain(&batch.changed);
+        rows.map(|row| (row.record_id, row.handler, row.status))
+            .collect()
+    }
+
+    pub(super) fn write(&mut self) {
+        let unwritten = self.batch();
+        self.lanes.written(unwritten);
+    }
+
+    pub(super) fn is_empty(&self) {
+        assert_eq!(self.lanes.left_over(), None);
+    }
+}
+
+#[test]
+fn a_record_is_done_when_all_its_handlers_are() {
+    let mut bench = Bench::new(true);
+    assert!(bench.record(1, &[A, B]));
+    assert_eq!(bench.runs(), [(1, A), (1, B)]);
+    bench.ends(1, B, End::Completed);
+    assert!(!bench.lanes.has_unwritten());
+    bench.ends(1, A, End::Completed);
+    let batch = bench.batch();
+    assert_eq!(batch.batch.done, [1]);
+    assert!(!bench.record(1, &[A, B]), "it is known until it is written");
+    bench.lanes.written(batch);
+    bench.is_empty();
+}
+
+#[test]
+fn what_nothing_handles_is_put_aside() {
+    let mut bench = Bench::new(true);
+    assert!(bench.record(1, &[]));
+    let batch = bench.batch();
+    assert_eq!(batch.batch.unhandled, [1]);
+    bench.lanes.written(batch);
+    bench.is_empty();
+}
+
+#[test]
+fn a_lane_runs_one_record_after_the_other_and_others_beside_it() {
+    let mut bench = Bench::new(true);
+    bench.record(1, &[A]);
+    bench.record(2, &[A]);
+    bench.record_of("other", 3, &[A]);
+    assert_eq!(bench.runs(), [(1, A), (3, A)]);
+    bench.ends(1, A, End::Completed);
+    assert_eq!(bench.runs(), [(3, A), (2, A)]);
+}
+
+#[test]
+fn a_handler_has_so_many_places() {
+    let mut bench = Bench::new(true);
+    bench.record_of("x", 1, &[B]);
+    bench.record_of("y", 2, &[B]);
+    assert_eq!(bench.runs(), [(1, B)]);
+    bench.ends(1, B, End::Completed);
+    assert_eq!(bench.runs(), [(2, B)]);
+}
+
+#[test]
+fn a_retry_gives_rows_to_all_that_stand_in_its_lanes_in_order() {
+    let mut bench = Bench::new(true);
+    bench.record(1, &[A, C]);
+    bench.record(2, &[A, C]);
+    bench.ends(1, C, End::Completed);
+    bench.ends(1, A, End::RetryIn(5));
+    let batch = bench.batch();
+    assert_eq!(batch.batch.split, [1, 2]);
+    let rows = [
+        (1, "a", "scheduled"),
+        (2, "a", "waiting"),
+        (2, "c", "waiting"),
+    ];
+    assert_eq!(Bench::rows(&batch), rows);
+    let retry = &batch.batch.split_rows[0];
+    assert_eq!((retry.attempt, retry.delay), (2, Some(5)));
+    assert!(retry.blocking);
+    assert_eq!(bench.runs(), [(2, C)], "the other lane goes on");
+    bench.lanes.written(batch);
+    bench.ends(2, C, End::Completed);
+    bench.write();
+    bench.is_empty();
+}
+
+#[test]
+fn a_failure_that_is_skipped_lets_the_lane_go_on() {
+    let mut bench = Bench::new(true);
+    bench.record(1, &[B]);
+    bench.record(2, &[B]);
+    bench.ends(1, B, End::Failed);
+    assert_eq!(bench.runs(), [(2, B)]);
+    let batch = bench.batch();
+    assert_eq!(batch.batch.split_rows[0].status, "failed");
+    assert!(!batch.batch.split_rows[0].blocking);
+}
+
+#[test]
+fn without_order_a_retry_is_made_alone() {
+    let mut bench = Bench::new(false);
+    bench.record(1, &[A]);
+    bench.record(2, &[A]);
+    bench.ends(1, A, End::RetryIn(5));
+    assert_eq!(bench.runs(), [(2, A)]);
+    bench.write();
+    bench.lanes.due_delivery(A, row(1, 2, false, false, true));
+    assert_eq!(bench.runs(), [(2, A), (1, A)]);
+}
+
+#[test]
+fn a_due_delivery_runs_and_then_what_waits_behind_it() {
+    let mut bench = Bench::new(true);
+    assert!(bench.lanes.due_delivery(A, row(1, 2, false, true, true)));
+    assert_eq!(bench.runs(), [(1, A)]);
+    bench.ends(1, A, End::Completed);
+    assert!(!bench.lanes.has_checks(), "not before it is written");
+    bench.write();
+    assert_eq!(bench.lanes.fetch_started(9), [lane(A)]);
+    let rows = vec![row(2, 1, true, true, true), row(3, 1, true, true, false)];
+    bench.lanes.parked_lane(&lane(A), A, rows);
+    bench.lanes.fetch_ended();
+    assert_eq!(bench.runs(), [(2, A)]);
+    bench.record(4, &[A]);
+    bench.ends(2, A, End::Completed);
+    bench.ends(3, A, End::Completed);
+    assert_eq!(bench.runs(), [(4, A)], "that was all");
+}
+
+#[test]
+fn what_is_parked_while_its_lane_is_read_makes_it_read_again() {
+    let mut bench = Bench::new(true);
+    bench.lanes.runnable_lane(&lane(A), A);
+    assert_eq!(bench.lanes.fetch_started(9), [lane(A)]);
+    bench.record(2, &[A]);
+    bench.lanes.parked_lane(&lane(A), A, Vec::new());
+    bench.lanes.fetch_ended();
+    assert!(bench.runs().is_empty() && !bench.lanes.has_checks());
+    bench.write();
+    assert_eq!(bench.lanes.fetch_started(9), [lane(A)]);
+}
+
+#[test]
+fn what_a_fetch_may_have_seen_before_it_was_written_is_known_until_it_arrives() {
+    let mut bench = Bench::new(true);
+    bench.record(1, &[A]);
+    bench.lanes.fetch_started(9);
+    bench.ends(1, A, End::Completed);
+    bench.write();
+    assert!(!bench.record(1, &[A]));
+    bench.lanes.fetch_ended();
+    bench.is_empty();
+}
+
+#[test]
+fn lanes_that_wait_for_a_place_can_leave_memory_and_are_asked_for_again() {
+    let mut bench = Bench::new(true);
+    bench.record_of("x", 1, &[B]);
+    bench.record_of("y", 2, &[B]);
+    assert!(bench.lanes.spill(1));
+    let batch = bench.batch();
+    assert_eq!(Bench::rows(&batch), [(2, "b", "waiting")]);
+    assert!(bench.lanes.thirsty().is_empty(), "nothing to be found yet");
+    bench.lanes.written(batch);
+    assert_eq!(bench.lanes.thirsty(), [B]);
+    assert_eq!(bench.lanes.in_flight(), 1);
+}
+
+/// Found by the laws: the read of the lane saw the delivery as not to run now, and closed the lane.
+#[test]
+fn a_due_delivery_that_is_read_twice_in_a_fetch_leaves_its_lane_open() {
+    let mut bench = Bench::new(true);
+    bench.lanes.runnable_lane(&lane(A), A);
+    bench.lanes.fetch_started(9);
+    let due = || row(1, 2, false, true, true);
+    assert!(bench.lanes.due_delivery(A, due()));
+    let rows = vec![due(), row(2, 1, true, true, false)];
+    bench.lanes.parked_lane(&lane(A), A, rows);
+    bench.lanes.fetch_ended();
+    assert_eq!(bench.runs(), [(1, A)]);
+    bench.ends(1, A, End::Completed);
+    bench.write();
+    assert_eq!(bench.lanes.fetch_started(9), [lane(A)]);
+}
+
+#[test]
+fn a_batch_of_before_a_lost_lease_says_nothing_about_what_was_read_after() {
+    let mut bench = Bench::new(true);
+    bench.record(1, &[A]);
+    bench.ends(1, A, End::Completed);
+    let old = bench.batch();
+    bench.lanes.lose(&[0], &[]);
+    assert!(bench.record(1, &[A]));
+    bench.lanes.written(old);
+    assert!(!bench.record(1, &[A]));
+}
+
+#[test]
+fn the_same_for_deliveries() {
+    let mut bench = Bench::new(true);
+    let due = || row(1, 2, false, true, false);
+    assert!(bench.lanes.due_delivery(A, due()));
+    bench.ends(1, A, End::Completed);
+    let old = bench.batch();
+    bench.lanes.lose(&[0], &[]);
+    assert!(bench.lanes.due_delivery(A, due()));
+    bench.lanes.written(old);
+    assert!(!bench.lanes.due_delivery(A, due()));
+}
+
+#[test]
+fn the_same_for_lanes() {
+    let mut bench = Bench::new(true);
+    bench.record(1, &[A]);
+    bench.ends(1, A, End::RetryIn(1));
+    let old = bench.batch();
+    bench.lanes.lose(&[0], &[]);
+    let blocked = Route {
+        handler: A,
+        blocked: true,
+    };
+    bench.lanes.record(fetched(2, KEY), &[blocked]);
+    bench.lanes.written(old);
+    bench.record(3, &[A]);
+    assert!(bench.runs().is_empty(), "what is before it is not written");
+}

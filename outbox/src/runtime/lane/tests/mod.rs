@@ -1,0 +1,123 @@
+//! Lanes: each transition by itself, and all of them against a database in memory.
+
+mod db;
+mod examples;
+mod found;
+mod laws;
+mod people;
+mod property;
+mod reading;
+mod resting;
+mod world;
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use tokio::time::Instant;
+
+use crate::{
+    handler::{Context, Outcome},
+    record::{Attempt, Record},
+    registry::{EventMatch, Invocation, Location, PermanentFailure, Registration, route::Router},
+    runtime::{
+        engine::Engine,
+        lane::{HandlerSettings, LaneSettings},
+        ownership::lease_table::Leases,
+    },
+};
+
+/// An event `one` goes to the first, an event `three` to all.
+const HANDLERS: [&str; 3] = ["a", "b", "c"];
+/// Those for which a record that failed for good lets the ones behind it go on.
+const SKIPS: [bool; 3] = [false, true, false];
+const PLACES: [u32; 3] = [2, 1, 3];
+
+/// What differs between the dispatchers that are tried.
+#[derive(Debug, Clone, Copy)]
+struct Setup {
+    ordered: bool,
+    /// Whether `a` completes its records in its own transaction.
+    transactional: bool,
+    /// How many records may be in memory.
+    most: usize,
+    longest_turn: usize,
+    /// Retries that are due within so many microseconds are made from memory.
+    brief: u64,
+}
+
+impl Setup {
+    fn settings(self) -> LaneSettings {
+        let handler = |ix: usize| HandlerSettings {
+            id: HANDLERS[ix],
+            places: PLACES[ix],
+            skips: SKIPS[ix],
+            transactional: self.transactional && ix == 0,
+        };
+        LaneSettings {
+            ordered: self.ordered,
+            brief: Duration::from_micros(self.brief),
+            longest_turn: self.longest_turn,
+            handlers: (0..3).map(handler).collect(),
+        }
+    }
+
+    fn engine(self) -> Engine {
+        let secs = Duration::from_secs;
+        let leases = Leases::new(secs(30), secs(20), Instant::now());
+        let router = Arc::new(Router::of(REGISTRATIONS.iter().collect()));
+        Engine::new(self.settings(), leases, router, Vec::new(), 2, self.most)
+    }
+}
+
+static REGISTRATIONS: [Registration; 3] = [
+    registration(HANDLERS[0], &["one", "three"]),
+    registration(HANDLERS[1], &["three"]),
+    registration(HANDLERS[2], &["three"]),
+];
+
+const fn registration(id: &'static str, events: &'static [&'static str]) -> Registration {
+    const fn nowhere() -> Location {
+        Location {
+            file: "",
+            line: 0,
+            column: 0,
+        }
+    }
+    fn never(_: &Context) -> Invocation<'_> {
+        Box::pin(async { Outcome::Handled })
+    }
+    Registration {
+        id,
+        aliases: &[],
+        location: nowhere(),
+        event: EventMatch::Patterns(events),
+        requires: |_| {},
+        invoke: never,
+        fallback: None,
+        timeout: None,
+        concurrency: None,
+        on_permanent_failure: PermanentFailure::Block,
+        of_trait: None,
+        of_attribute: None,
+    }
+}
+
+fn record(id: i64, key: &str, event: &str) -> Record {
+    Record {
+        id,
+        event_id: uuid::Uuid::nil(),
+        event: event.to_owned(),
+        version: 1,
+        key: key.to_owned(),
+        payload: String::new(),
+        headers: BTreeMap::new(),
+        created_at: jiff::Timestamp::UNIX_EPOCH,
+        max_retries: None,
+    }
+}
+
+fn attempt(number: u32) -> Attempt {
+    Attempt {
+        number,
+        ..Attempt::first()
+    }
+}

@@ -1,0 +1,39 @@
+//! Events that no handler takes: said once for each name, and counted.
+
+use std::collections::HashMap;
+
+use ::metrics::Counter;
+
+use crate::telemetry::metrics::names;
+
+/// By the name of the event.
+#[derive(Debug, Default)]
+pub(crate) struct Unhandled {
+    events: HashMap<String, Counter>,
+    /// All names beyond the first.
+    others: Option<Counter>,
+}
+
+/// Names come from the database, that is, from outside: so many are told apart.
+const NAMES: usize = 100;
+
+impl Unhandled {
+    pub(crate) fn found(&mut self, event: &str) {
+        if let Some(counter) = self.events.get(event) {
+            counter.increment(1);
+            return;
+        }
+        if self.events.len() >= NAMES {
+            let others = || names::UNHANDLED_EVENTS.counter(["(others)".into()]);
+            self.others.get_or_insert_with(others).increment(1);
+            return;
+        }
+        tracing::warn!(
+            event,
+            "no handler takes this event here; its records stay until one does"
+        );
+        let counter = names::UNHANDLED_EVENTS.counter([event.to_owned().into()]);
+        counter.increment(1);
+        self.events.insert(event.to_owned(), counter);
+    }
+}

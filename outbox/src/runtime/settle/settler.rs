@@ -1,0 +1,54 @@
+//! The task that writes what became of records.
+
+use sqlx::Pool;
+
+use crate::{
+    runtime::backoff::Outage,
+    store::{Batch, Database, Fence, Link, Names},
+};
+
+/// Writes, on a connection of its own.
+#[derive(Debug)]
+pub(crate) struct Settler<Db: Database> {
+    link: Link<Db>,
+    names: Names,
+    keep: bool,
+}
+
+impl<Db: Database> Settler<Db> {
+    pub(crate) fn new(pool: Pool<Db>, names: Names, keep: bool) -> Self {
+        Self {
+            link: Link::settling(pool),
+            names,
+            keep,
+        }
+    }
+
+    /// Writes a batch, however often it takes: the records are in memory until then, and no more
+    /// of them are read than fit there. Dropped in between, nothing or all of it is written.
+    pub(crate) async fn write(&mut self, fence: &Fence, batch: &Batch) {
+        let mut outage = Outage::default();
+        while let Err(error) = self.try_write(fence, batch).await {
+            let wait = outage.failed("writing what became of records", &error);
+            tokio::time::sleep(wait).await;
+        }
+        outage.over();
+    }
+
+    /// Writes a batch once.
+    pub(crate) async fn try_write(
+        &mut self,
+        fence: &Fence,
+        batch: &Batch,
+    ) -> Result<(), sqlx::Error> {
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let written = match self.link.connection().await {
+            Ok(connection) => Db::settle(connection, &self.names, fence, batch, self.keep).await,
+            Err(error) => Err(error),
+        };
+        self.link.done(&written);
+        written
+    }
+}

@@ -1,0 +1,94 @@
+//! Invocations: started, and what they answered.
+
+use std::sync::Arc;
+
+use hashbrown::hash_map::Entry;
+use tokio::time::Instant;
+
+use crate::runtime::{
+    event_loop::Run,
+    ownership::permit::Permit,
+    work::pool::{Answered, Terms},
+};
+use crate::{
+    outbox::clock::{Clock as _, SystemClock},
+    runtime::lane::HandlerIx,
+    store::Database,
+};
+
+/// Of an invocation that was started and has not been answered.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::runtime) struct Started {
+    part: u16,
+    /// The [`Terms::number`] it was started under. An answer of another one is from before its
+    /// partition was lost, and came back.
+    number: u64,
+}
+
+impl<Db: Database> Run<Db> {
+    /// Starts what the lanes say, unless another process may own it by now.
+    pub(in crate::runtime) fn start_work(&mut self, now: Instant) {
+        if self.engine.lanes.has_turns() {
+            self.confirm(now);
+        }
+        let trusted = self.session().is_trusted(self.confirmed, now);
+        if !trusted || !self.engine.leases.are_valid(now) {
+            return;
+        }
+        let turns = self.engine.lanes.take_turns();
+        if turns.is_empty() {
+            return;
+        }
+        self.starts += 1;
+        let number = self.starts;
+        let terms = Arc::new(Terms {
+            number,
+            fence: self.engine.leases.fence(),
+            permit: Permit {
+                until: self.engine.leases.valid_until(),
+                session: self.session.clone(),
+                confirmed: self.confirmed,
+            },
+        });
+        let started = turns.iter().map(|turn| {
+            let (first, part) = (&turn.first, turn.first.part);
+            ((first.record.id, first.handler), Started { part, number })
+        });
+        self.running.extend(started);
+        self.crew.start(turns, &terms);
+    }
+
+    pub(in crate::runtime) fn handlers_finished(&mut self, answers: &mut Vec<Answered>) {
+        let now = SystemClock.now();
+        for Answered {
+            work,
+            number,
+            decision,
+        } in answers.drain(..)
+        {
+            let Entry::Occupied(started) = self.running.entry((work.record.id, work.handler))
+            else {
+                continue;
+            };
+            if started.get().number != number {
+                continue;
+            }
+            let started = started.remove();
+            let Some(decision) = decision else {
+                self.engine.lanes.not_begun(work);
+                continue;
+            };
+            self.meters.answered(&work, &decision, now);
+            if let Some(next) = self.engine.lanes.finished(&work, decision) {
+                self.running.insert((next, work.handler), started);
+            }
+        }
+    }
+
+    /// Stops invocations. Those whose answer is under way are stopped too: it will be ignored.
+    pub(in crate::runtime) fn stop_running(&mut self, of: impl Fn(u16) -> bool) -> Vec<HandlerIx> {
+        self.crew.stop(&of);
+        let stopped = self.running.extract_if(|_, started| of(started.part));
+        stopped.map(|((_, handler), _)| handler).collect()
+    }
+}

@@ -1,0 +1,111 @@
+//! [`Metric`]: a name and everything that is said about it, in one place.
+
+use std::borrow::Cow;
+
+use ::metrics::{
+    Counter, Gauge, Histogram, Key, KeyName, Label, Level, Metadata, Unit, with_recorder,
+};
+
+/// One metric of this library.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Metric {
+    /// As Prometheus shows it.
+    pub name: &'static str,
+    /// What can be done with its values.
+    pub kind: Kind,
+    /// What its values count.
+    pub unit: Unit,
+    /// The names of its labels. Their values are few: never a key, an id or a payload.
+    pub labels: &'static [&'static str],
+    /// What it says, in one sentence.
+    pub help: &'static str,
+}
+
+/// What can be done with the values of a metric.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Kind {
+    /// Grows, and starts from zero with the process.
+    Counter,
+    /// Goes up and down.
+    Gauge,
+    /// Many observations, as far as the recorder keeps them.
+    Histogram,
+}
+
+impl Kind {
+    /// As it is called in the documentation.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Counter => "counter",
+            Self::Gauge => "gauge",
+            Self::Histogram => "histogram",
+        }
+    }
+}
+
+/// Values of labels, in the order of [`Metric::labels`]. Those from the source cost no allocation.
+pub(crate) type Values<const N: usize> = [Cow<'static, str>; N];
+
+const METADATA: Metadata<'static> = Metadata::new("outbox", Level::INFO, Some(module_path!()));
+
+impl Metric {
+    pub(crate) const fn new(
+        name: &'static str,
+        kind: Kind,
+        unit: Unit,
+        labels: &'static [&'static str],
+        help: &'static str,
+    ) -> Self {
+        Self {
+            name,
+            kind,
+            unit,
+            labels,
+            help,
+        }
+    }
+
+    fn key<const N: usize>(&self, values: Values<N>) -> Key {
+        debug_assert_eq!(self.labels.len(), N, "{}", self.name);
+        let label = |(name, value): (&&'static str, Cow<'static, str>)| match value {
+            Cow::Borrowed(value) => Label::from_static_parts(name, value),
+            Cow::Owned(value) => Label::new(*name, value),
+        };
+        let labels: Vec<Label> = self.labels.iter().zip(values).map(label).collect();
+        Key::from_parts(self.name, labels)
+    }
+
+    /// A handle, to be kept: making one costs far more than using it.
+    pub(crate) fn counter<const N: usize>(&self, values: Values<N>) -> Counter {
+        debug_assert_eq!(self.kind, Kind::Counter, "{}", self.name);
+        let key = self.key(values);
+        let counter = with_recorder(|recorder| recorder.register_counter(&key, &METADATA));
+        // Some recorders show only what was counted: it should be there from the start.
+        counter.increment(0);
+        counter
+    }
+
+    pub(crate) fn gauge<const N: usize>(&self, values: Values<N>) -> Gauge {
+        debug_assert_eq!(self.kind, Kind::Gauge, "{}", self.name);
+        let key = self.key(values);
+        with_recorder(|recorder| recorder.register_gauge(&key, &METADATA))
+    }
+
+    pub(crate) fn histogram<const N: usize>(&self, values: Values<N>) -> Histogram {
+        debug_assert_eq!(self.kind, Kind::Histogram, "{}", self.name);
+        let key = self.key(values);
+        with_recorder(|recorder| recorder.register_histogram(&key, &METADATA))
+    }
+
+    pub(crate) fn describe(&self) {
+        let (name, unit) = (KeyName::from_const_str(self.name), Some(self.unit));
+        with_recorder(|recorder| match self.kind {
+            Kind::Counter => recorder.describe_counter(name, unit, self.help.into()),
+            Kind::Gauge => recorder.describe_gauge(name, unit, self.help.into()),
+            Kind::Histogram => recorder.describe_histogram(name, unit, self.help.into()),
+        });
+    }
+}
