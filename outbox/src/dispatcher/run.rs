@@ -21,7 +21,6 @@ use super::{
     engine::Engine,
     prune::PRUNE_EVERY,
     read::{PATIENCE, Read, long_ago},
-    rest::Rests,
     work::Started,
     write::{LINGER, Written},
 };
@@ -59,7 +58,6 @@ pub(super) struct Run<Db: Database> {
     pub(super) starts: u64,
     pub(super) crew: Crew<Db>,
     pub(super) answers: UnboundedReceiver<Answered>,
-    pub(super) rests: Rests,
     /// When a batch was last written.
     pub(super) wrote_at: Instant,
     /// What is done waits for more.
@@ -115,7 +113,6 @@ impl<Db: Database> Run<Db> {
             sampled_at: None,
             sampling: None,
             answers,
-            rests: Rests::default(),
             wrote_at: now,
             lingers: false,
             outage: Outage::default(),
@@ -181,7 +178,6 @@ impl<Db: Database> Run<Db> {
         let limit = loop {
             let now = Instant::now();
             self.outbox.inner.heart.beats(now);
-            self.wake_rested(now);
             self.start_work(now);
             self.start_writing(now);
             self.start_reading(now);
@@ -272,7 +268,6 @@ impl<Db: Database> Run<Db> {
         if self.lingers {
             next = next.min(self.wrote_at + LINGER);
         }
-        next = self.rests.next().map_or(next, |then| next.min(then));
         held_up.map_or(next, |then| next.min(then))
     }
 }
