@@ -38,7 +38,7 @@ pub(crate) async fn drain<Db: Bench>(
     keep: bool,
 ) -> anyhow::Result<Measured> {
     let tally = Tally::new(records, keys);
-    drain_with(site, counting(&tally), &tally, records, config(keep)).await
+    drain_with(site, counting(&tally), &tally, records, keep).await
 }
 
 /// The same with another handler.
@@ -47,10 +47,10 @@ pub(crate) async fn drain_with<Db: Bench>(
     registry: RegistryBuilder,
     tally: &Tally,
     records: u64,
-    config: Config,
+    keep: bool,
 ) -> anyhow::Result<Measured> {
     let meter = Meter::start(site).await?;
-    let (outbox, pool) = site.outbox(registry, config, CONNECTIONS).await?;
+    let (outbox, pool) = site.outbox(registry, config(keep), CONNECTIONS).await?;
     let start = Instant::now();
     let dispatcher = outbox.start().await?;
     tally.all(&site.progress).await?;

@@ -84,10 +84,6 @@ async fn try_start<Db: Tested>(
     if let Some(poll) = orders.poll {
         config.poll_interval = poll;
     }
-    // Half of them write each failure before they try again.
-    if orders.name.bytes().fold(0, u8::wrapping_add) % 2 == 0 {
-        config.processing.retry_in_memory = Duration::ZERO;
-    }
     let again = Retry::builder()
         .fixed(Duration::from_millis(20))
         .max_retries(u32::MAX);

@@ -41,7 +41,6 @@ const WRONG: &[(&str, &str)] = &[
     ("list_document.yaml", ":1:1: the whole is a list, but has to be a section of keys"),
     ("list_for_section.yaml", ":2:3: `retry` is a list, but has to be a section"),
     ("little_memory.toml", ":2:17: `processing.max-in-memory` must be at least 16"),
-    ("long_in_memory.yaml", ":2:20: `processing.retry-in-memory` must be at most 10s: a crash forgets what only memory knows"),
     ("log_key.yaml", ":2:3: unknown key `log-key` in `observability`; did you mean `log-keys`?"),
     ("max_below_initial.yaml", ":4:16: `retry.exponential.max-delay` is 5s, but must not be below `initial-delay`, 10s"),
     ("max_elapsed_zero.yaml", ":2:16: `retry.max-elapsed` must be longer than zero"),

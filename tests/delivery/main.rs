@@ -8,7 +8,6 @@
 
 mod beside;
 mod blocked;
-mod brief;
 mod busy;
 mod fleet;
 mod late;

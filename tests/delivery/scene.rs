@@ -174,13 +174,12 @@ impl Scene {
     }
 }
 
-/// What the tests run with: a poll that does not make them wait, little memory, so that a few
-/// thousand records fill it, and every failure written, however soon the next try is.
+/// What the tests run with: a poll that does not make them wait, and little memory, so that a few
+/// thousand records fill it.
 pub(crate) fn config() -> Config {
     let mut config = Config::default();
     config.poll_interval = Duration::from_millis(500);
     config.processing.max_in_memory = 4096;
-    config.processing.retry_in_memory = Duration::ZERO;
     config
 }
 

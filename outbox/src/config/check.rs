@@ -19,8 +19,6 @@ pub(super) struct Mistake {
     pub(super) problem: String,
 }
 
-const LONGEST_IN_MEMORY: Duration = Duration::from_secs(10);
-
 type Checked = Result<(), Mistake>;
 
 pub(super) fn config(config: &Config) -> Checked {
@@ -32,11 +30,6 @@ pub(super) fn config(config: &Config) -> Checked {
     if config.processing.max_in_memory < 16 {
         let problem = "must be at least 16".to_owned();
         return mistake(&["processing", "max-in-memory"], problem);
-    }
-    if config.processing.retry_in_memory > LONGEST_IN_MEMORY {
-        let most = words(LONGEST_IN_MEMORY);
-        let problem = format!("must be at most {most}: a crash forgets what only memory knows");
-        return mistake(&["processing", "retry-in-memory"], problem);
     }
     positive(
         config.metrics.sample_interval,

@@ -50,7 +50,6 @@ pub use retry::RetryConfig;
 /// | `processing.stop-on-first-failure` | [`processing`](Self::processing) | true |
 /// | `processing.retention` | [`Retention`] | 7 days |
 /// | `processing.max-in-memory` | [`ProcessingConfig::max_in_memory`] | 16384 |
-/// | `processing.retry-in-memory` | [`ProcessingConfig::retry_in_memory`] | `100ms` |
 /// | `metrics.sampling` | [`MetricsConfig::sampling`] | true |
 /// | `metrics.sample-interval` | [`MetricsConfig::sample_interval`] | 15 s |
 /// | `observability.log-keys` | [`ObservabilityConfig::log_keys`] | false |
@@ -121,11 +120,6 @@ pub struct ProcessingConfig {
     /// How many records a dispatcher reads ahead into memory, running and waiting; retries that are
     /// due come on top. Default: 16384.
     pub max_in_memory: u32,
-    /// A record that failed and is to be tried again within this is, from memory; its failures are
-    /// written when it has failed for a longer time or for good. A crash forgets the tries of the
-    /// last moment. At most `10s`; `0` writes each failure before the next try. Default: `100ms`.
-    #[serde(with = "duration::millis")]
-    pub retry_in_memory: Duration,
 }
 
 /// The keys of [`Written`], to recognise a file that has none of the prefixes.
@@ -217,7 +211,6 @@ impl Default for ProcessingConfig {
             stop_on_first_failure: true,
             retention: Retention::default(),
             max_in_memory: 16_384,
-            retry_in_memory: Duration::from_millis(100),
         }
     }
 }
@@ -293,7 +286,7 @@ mod tests {
     #[test]
     fn what_is_written_out_reads_back_as_the_same() {
         let text = r#"{
-            "poll-interval": 250, "stuck-threshold": "5m", "processing": {"stop-on-first-failure": false, "retention": "delete", "max-in-memory": 64, "retry-in-memory": "5ms"},
+            "poll-interval": 250, "stuck-threshold": "5m", "processing": {"stop-on-first-failure": false, "retention": "delete", "max-in-memory": 64},
             "metrics": {"sampling": false, "sample-interval": "1m"},
             "observability": {"log-keys": true},
             "retry": {

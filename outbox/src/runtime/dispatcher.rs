@@ -68,17 +68,15 @@ impl<Db: Database> Outbox<Db> {
             false => PLACES,
         };
         let places = |entry: &HandlerEntry| entry.concurrency().unwrap_or_else(|| places(entry));
-        let brief = self.inner.config.processing.retry_in_memory;
-        self.engine_with(places, LONGEST_TURN, brief)
+        self.engine_with(places, LONGEST_TURN)
     }
 
-    /// With that many places for invocations of each handler, turns of so many records, and
-    /// retries from memory if they are due within that.
+    /// `places`: how many invocations of a handler may run at once. `longest_turn`: how many records
+    /// a lane may run with one place.
     pub(crate) fn engine_with(
         &self,
         places: impl Fn(&HandlerEntry) -> u32,
         longest_turn: usize,
-        brief: Duration,
     ) -> Engine {
         let inner = &self.inner;
         let handlers = inner
@@ -93,7 +91,6 @@ impl<Db: Database> Outbox<Db> {
             });
         let settings = LaneSettings {
             ordered: inner.config.processing.stop_on_first_failure,
-            brief,
             longest_turn,
             handlers: handlers.collect(),
         };

@@ -19,7 +19,6 @@ use crate::runtime::{
     engine::Engine,
     housekeeping::prune::PRUNE_EVERY,
     read::{PATIENCE, Read, long_ago},
-    rest::Rests,
     settle::writer::{LINGER, Written},
     timers::Agenda,
     work::{
@@ -62,7 +61,6 @@ pub(in crate::runtime) struct Run<Db: Database> {
     pub(in crate::runtime) starts: u64,
     pub(in crate::runtime) crew: Crew<Db>,
     pub(in crate::runtime) answers: UnboundedReceiver<Answered>,
-    pub(in crate::runtime) rests: Rests,
     /// When a batch was last written.
     pub(in crate::runtime) wrote_at: Instant,
     /// What is done waits for more.
@@ -118,7 +116,6 @@ impl<Db: Database> Run<Db> {
             sampled_at: None,
             sampling: None,
             answers,
-            rests: Rests::default(),
             wrote_at: now,
             lingers: false,
             outage: Outage::default(),
@@ -184,7 +181,6 @@ impl<Db: Database> Run<Db> {
         let limit = loop {
             let now = Instant::now();
             self.outbox.inner.heart.beats(now);
-            self.wake_rested(now);
             self.start_work(now);
             self.start_writing(now);
             self.start_reading(now);
@@ -275,7 +271,6 @@ impl<Db: Database> Run<Db> {
         if self.lingers {
             next = next.min(self.wrote_at + LINGER);
         }
-        next = self.rests.next().map_or(next, |then| next.min(then));
         held_up.map_or(next, |then| next.min(then))
     }
 }

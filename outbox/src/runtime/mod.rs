@@ -11,7 +11,6 @@ pub(crate) mod lane;
 pub(crate) mod meters;
 pub(crate) mod ownership;
 mod read;
-mod rest;
 pub(crate) mod settle;
 mod shutdown;
 pub(crate) mod signals;

@@ -5,7 +5,6 @@ use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
     mem,
     sync::Arc,
-    time::Duration,
 };
 
 use jiff::Timestamp;
@@ -72,8 +71,8 @@ impl Hands {
     }
 
     pub(super) async fn run(&mut self) -> Result<Run<'_>> {
-        // One runs at a time, so places are no matter; every retry is one of the test.
-        let mut engine = self.outbox.engine_with(|_| u32::MAX, 1, Duration::ZERO);
+        // The kit runs one invocation at a time, so the number of places does not matter.
+        let mut engine = self.outbox.engine_with(|_| u32::MAX, 1);
         engine.leases.owner = OWNER;
         let claim = engine.claim(LEASE, BTreeSet::new());
         let claimed = self.fetcher.claim(&claim).await.map_err(database)?;

@@ -34,6 +34,7 @@ impl Lanes {
         if lane.running()?.record.id != id {
             return None;
         }
+        let stored = lane.queue.pop_front()?.stored;
         lane.turn -= 1;
         if !decision.is_completed() {
             // Nothing behind it was begun.
@@ -44,18 +45,9 @@ impl Lanes {
             places.turn = (places.turn * 2).min(self.settings.longest_turn);
         }
 
-        let next = lane.queue.get(1).filter(|_| lane.turn > 0);
-        let next = next.map(|item| item.record.id);
-        if let Some(rest) = self.settings.rest(lane, work, &decision) {
-            let hot = key.hot.iter_mut().find(|hot| hot.record.id == id);
-            hot.into_iter().for_each(|hot| hot.begun = true);
-            self.rests.push(rest);
-            return None;
-        }
-        let stored = lane.queue.front()?.stored;
+        let next = lane.running().map(|item| item.record.id);
         let fell_back = matches!(decision, Decision::Completed(Completion::FellBack { .. }));
         if !stored && !fell_back && matches!(decision, Decision::Completed(_)) {
-            lane.queue.pop_front();
             let at = key.hot.iter().position(|hot| hot.record.id == id)?;
             let hot = key.hot.get_mut(at)?;
             hot.unfinished.retain(|handler| *handler != work.handler);
@@ -68,10 +60,8 @@ impl Lanes {
             return next;
         }
         if !stored {
-            // While it is in the queue, so that its earlier failures are written too.
             key.split(&self.settings, &mut self.unwritten, &mut self.deliveries);
         }
-        key.lane(work.handler)?.queue.pop_front();
         let blocks = self.write(work, stored, decision);
         self.unwritten.deliveries.push((id, work.handler));
         if blocks {

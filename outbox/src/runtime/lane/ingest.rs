@@ -57,7 +57,6 @@ impl Lanes {
                     attempt: Attempt::first(),
                     stored: false,
                     read: false,
-                    failures: Vec::new(),
                 });
             } else {
                 lane.parked();
@@ -112,7 +111,6 @@ impl Lanes {
             attempt,
             stored: true,
             read: true,
-            failures: Vec::new(),
         };
         if lane.stand == Stand::Blocked {
             lane.queue.insert(lane.turn, item);
@@ -176,7 +174,6 @@ impl Lanes {
                 attempt: row.attempt,
                 stored: true,
                 read: true,
-                failures: Vec::new(),
             });
         }
         lane.stand = match (first_cannot_run, more) {

@@ -2,11 +2,8 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
+use crate::record::{Attempt, Record};
 use crate::runtime::lane::{Turn, Work};
-use crate::{
-    record::{Attempt, Record},
-    store::FailureRow,
-};
 
 /// A handler by its place in the registry.
 pub(crate) type HandlerIx = u16;
@@ -35,8 +32,6 @@ pub(super) struct Item {
     pub(super) stored: bool,
     /// Whether it was read from that row. If not, the row may not be written yet.
     pub(super) read: bool,
-    /// Its failures so far, while only memory knows them: without a row.
-    pub(super) failures: Vec<FailureRow>,
 }
 
 /// Lives in memory while something of it does. What it forgets then, the database knows.
@@ -51,9 +46,6 @@ pub(super) struct Lane {
     pub(super) turn: usize,
     /// In its handler's queue for a free place.
     pub(super) queued_for_place: bool,
-    /// Its first record has failed, and is tried again in a moment, from memory. Ends with
-    /// [`rested`](super::Lanes::rested), or when the record leaves the queue.
-    pub(super) rests: bool,
     /// Changes of this lane that are not yet written.
     pub(super) settling: u32,
     /// What a fetch that is under way says about this lane may be out of date: the lane has to
@@ -69,7 +61,6 @@ impl Lane {
             queue: VecDeque::new(),
             turn: 0,
             queued_for_place: false,
-            rests: false,
             settling: 0,
             lingers: stand != Stand::Open,
         }
@@ -99,7 +90,6 @@ impl Lane {
 
     /// Those that are not in its turn leave the queue.
     pub(super) fn take_waiting(&mut self) -> impl Iterator<Item = Item> {
-        self.rests = false;
         self.queue.drain(self.turn..)
     }
 

@@ -16,7 +16,6 @@ mod ingest;
 #[expect(clippy::module_inception, reason = "one lane among the lanes")]
 mod lane;
 mod release;
-mod rest;
 mod row;
 #[cfg(test)]
 mod tests;
@@ -25,7 +24,6 @@ use std::{
     collections::{BTreeSet, VecDeque},
     mem,
     sync::Arc,
-    time::Duration,
 };
 
 use hashbrown::{HashMap, HashSet};
@@ -34,9 +32,8 @@ use smallvec::SmallVec;
 pub(crate) use ingest::Route;
 pub(crate) use lane::HandlerIx;
 use lane::{Item, Lane, Stand};
-pub(crate) use rest::Rest;
 pub(crate) use row::completed_row;
-use row::{failed, waiting};
+use row::waiting;
 
 use crate::{
     record::{Attempt, Record},
@@ -48,8 +45,6 @@ use crate::{
 pub(crate) struct LaneSettings {
     /// `stop-on-first-failure`.
     pub(crate) ordered: bool,
-    /// A retry that is due within this is made from memory. Zero: none is.
-    pub(crate) brief: Duration,
     /// How many records of a lane may be handed out at once.
     pub(crate) longest_turn: usize,
     pub(crate) handlers: Vec<HandlerSettings>,
@@ -118,7 +113,6 @@ pub(crate) struct Lanes {
     era: u32,
     unwritten: Unwritten,
     start: Vec<Turn>,
-    rests: Vec<Rest>,
     checks: Vec<LaneName>,
     /// Partitions that are to be handed over: nothing is started in them.
     closed: BTreeSet<u16>,
@@ -148,7 +142,7 @@ struct Key {
 struct Hot {
     record: Arc<Record>,
     unfinished: SmallVec<[HandlerIx; 4]>,
-    /// Whether one of its handlers has finished or failed, which only memory knows.
+    /// Whether one of its handlers has finished, which only memory knows.
     begun: bool,
 }
 
@@ -184,7 +178,6 @@ impl Lanes {
             era: 0,
             unwritten: Unwritten::default(),
             start: Vec::new(),
-            rests: Vec::new(),
             checks: Vec::new(),
             closed: BTreeSet::new(),
             fetching: false,
@@ -290,7 +283,7 @@ impl Lanes {
     }
 
     /// Before all of this is forgotten: records that some of their handlers have finished get
-    /// rows for the others, so that those do not run again, and failures are written.
+    /// rows for the others, so that those do not run again.
     pub(crate) fn leave(&mut self) {
         for key in self.keys.values_mut() {
             if key.hot.iter().any(|hot| hot.begun) {
@@ -356,20 +349,8 @@ impl Key {
                 let Some(handler_settings) = settings.handlers.get(usize::from(handler)) else {
                     continue;
                 };
-                let mut lanes = self.lanes.iter_mut();
-                let lane = lanes.find(|lane| lane.handler == handler);
-                // Only the first of a lane can have been tried before.
-                let first = lane.and_then(|lane| lane.queue.front_mut());
-                let first = first.filter(|first| first.record.id == hot.record.id);
-                let attempt = first.as_ref().map(|first| first.attempt);
-                let attempt = attempt.unwrap_or(Attempt::first());
-                let mut row = waiting(self.held.part, &hot.record, handler_settings.id, attempt);
-                let failures = first.map(|first| mem::take(&mut first.failures));
-                let failures = failures.unwrap_or_default();
-                if let Some(last) = failures.last() {
-                    row = failed(row, last);
-                }
-                unwritten.batch.failures.extend(failures);
+                let attempt = Attempt::first();
+                let row = waiting(self.held.part, &hot.record, handler_settings.id, attempt);
                 unwritten.batch.split_rows.push(row);
                 deliveries.insert((hot.record.id, handler), self.held);
             }

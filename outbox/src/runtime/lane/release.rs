@@ -25,7 +25,7 @@ impl Lanes {
             return;
         };
         lane.queued_for_place &= !place;
-        if lane.turn > 0 || lane.queued_for_place || lane.rests {
+        if lane.turn > 0 || lane.queued_for_place {
             return;
         }
         let Some(settings) = self.settings.handlers.get(usize::from(handler)) else {

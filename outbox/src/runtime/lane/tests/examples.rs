@@ -10,13 +10,13 @@ use crate::{
 };
 
 /// Lanes, and what they started.
-pub(super) struct Bench {
-    pub(super) lanes: Lanes,
-    pub(super) running: Vec<Work>,
+struct Bench {
+    lanes: Lanes,
+    running: Vec<Work>,
 }
 
-pub(super) const A: HandlerIx = 0;
-pub(super) const B: HandlerIx = 1;
+const A: HandlerIx = 0;
+const B: HandlerIx = 1;
 const C: HandlerIx = 2;
 const KEY: &str = "k";
 
@@ -47,27 +47,21 @@ fn fetched(id: i64, key: &str) -> Fetched {
 
 impl Bench {
     fn new(ordered: bool) -> Self {
-        Self::with(ordered, 0)
-    }
-
-    /// Retries that are due within so many microseconds are made from memory.
-    pub(super) fn with(ordered: bool, brief: u64) -> Self {
         let setup = Setup {
             ordered,
             transactional: false,
             most: 8,
             longest_turn: 1,
-            brief,
         };
         let (lanes, running) = (Lanes::new(setup.settings()), Vec::new());
         Self { lanes, running }
     }
 
-    pub(super) fn record(&mut self, id: i64, handlers: &[HandlerIx]) -> bool {
+    fn record(&mut self, id: i64, handlers: &[HandlerIx]) -> bool {
         self.record_of(KEY, id, handlers)
     }
 
-    pub(super) fn record_of(&mut self, key: &str, id: i64, handlers: &[HandlerIx]) -> bool {
+    fn record_of(&mut self, key: &str, id: i64, handlers: &[HandlerIx]) -> bool {
         let route = |&handler| Route {
             handler,
             blocked: false,
@@ -77,14 +71,14 @@ impl Bench {
     }
 
     /// What runs.
-    pub(super) fn runs(&mut self) -> Vec<(i64, HandlerIx)> {
+    fn runs(&mut self) -> Vec<(i64, HandlerIx)> {
         let turns = self.lanes.take_turns().into_iter();
         self.running.extend(turns.map(|turn| turn.first));
         let runs = self.running.iter();
         runs.map(|work| (work.record.id, work.handler)).collect()
     }
 
-    pub(super) fn ends(&mut self, id: i64, handler: HandlerIx, end: End) {
+    fn ends(&mut self, id: i64, handler: HandlerIx, end: End) {
         self.runs();
         let is_it = |work: &Work| (work.record.id, work.handler) == (id, handler);
         let at = self.running.iter().position(is_it).unwrap();
@@ -92,24 +86,24 @@ impl Bench {
         self.lanes.finished(&work, decision(&work, end));
     }
 
-    pub(super) fn batch(&mut self) -> Unwritten {
+    fn batch(&mut self) -> Unwritten {
         self.lanes.take_unwritten().unwrap()
     }
 
     /// The rows that a batch is to write: splits, then changes.
-    pub(super) fn rows(unwritten: &Unwritten) -> Vec<(i64, &'static str, &'static str)> {
+    fn rows(unwritten: &Unwritten) -> Vec<(i64, &'static str, &'static str)> {
         let batch = &unwritten.batch;
         let rows = batch.split_rows.iter().chain(&batch.changed);
         rows.map(|row| (row.record_id, row.handler, row.status))
             .collect()
     }
 
-    pub(super) fn write(&mut self) {
+    fn write(&mut self) {
         let unwritten = self.batch();
         self.lanes.written(unwritten);
     }
 
-    pub(super) fn is_empty(&self) {
+    fn is_empty(&self) {
         assert_eq!(self.lanes.left_over(), None);
     }
 }

@@ -12,7 +12,6 @@ fn world(transactional: bool) -> World {
         transactional,
         most: 8,
         longest_turn: 1,
-        brief: 0,
     });
     read(&mut world);
     world

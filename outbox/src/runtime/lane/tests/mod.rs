@@ -7,7 +7,6 @@ mod laws;
 mod people;
 mod property;
 mod reading;
-mod resting;
 mod world;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
@@ -40,8 +39,6 @@ struct Setup {
     /// How many records may be in memory.
     most: usize,
     longest_turn: usize,
-    /// Retries that are due within so many microseconds are made from memory.
-    brief: u64,
 }
 
 impl Setup {
@@ -54,7 +51,6 @@ impl Setup {
         };
         LaneSettings {
             ordered: self.ordered,
-            brief: Duration::from_micros(self.brief),
             longest_turn: self.longest_turn,
             handlers: (0..3).map(handler).collect(),
         }

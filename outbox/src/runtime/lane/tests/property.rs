@@ -37,8 +37,6 @@ enum Step {
     Steal(u16, u8),
     Claim(bool),
     Crash(bool),
-    /// The time of a lane that rests has come.
-    Rested(usize),
     /// What was started was not begun.
     NotBegun(usize),
     /// So many partitions are kept; the others are to be handed over.
@@ -62,16 +60,13 @@ impl fmt::Debug for Steps {
 
 fn setups() -> impl Strategy<Value = Setup> {
     let most = prop_oneof![Just(8), Just(16), Just(64)];
-    let setup = (any::<bool>(), any::<bool>(), most, 1usize..5, 0u64..3);
-    setup.prop_map(
-        |(ordered, transactional, most, longest_turn, brief)| Setup {
-            ordered,
-            transactional,
-            most,
-            longest_turn,
-            brief,
-        },
-    )
+    let setup = (any::<bool>(), any::<bool>(), most, 1usize..5);
+    setup.prop_map(|(ordered, transactional, most, longest_turn)| Setup {
+        ordered,
+        transactional,
+        most,
+        longest_turn,
+    })
 }
 
 /// `rough`: with crashes, lost leases and discards.
@@ -99,7 +94,6 @@ fn steps(rough: bool) -> impl Strategy<Value = Steps> {
         2 => (0usize..8).prop_map(Step::Replay),
         2 => (0u16..3, any::<bool>()).prop_map(|(handler, on)| Step::Pause(handler, on)),
         1 => Just(Step::Spill),
-        4 => (0usize..8).prop_map(Step::Rested),
         2 => (0usize..8).prop_map(Step::NotBegun),
         3 => (0usize..3).prop_map(Step::Keep),
         3 => (0u8..3).prop_map(Step::HandOver),
@@ -149,7 +143,6 @@ fn step(world: &mut World, step: Step) {
         Step::Steal(part, work) => world.steal(part, work),
         Step::Claim(all) => world.claim(all),
         Step::Crash(commit) => world.crash(commit),
-        Step::Rested(at) => world.rested(at),
         Step::NotBegun(at) => world.not_begun(at),
         Step::Keep(share) => world.keep(share),
         Step::HandOver(work) => world.hand_over(work),
@@ -159,7 +152,6 @@ fn step(world: &mut World, step: Step) {
 /// While nothing changes, there is nothing to read: no busy loop.
 fn comes_to_rest(world: &mut World) {
     for _ in 0..200 {
-        world.all_rested();
         world.take();
         world.write_all();
         if !world.round(false, false) {

@@ -151,7 +151,6 @@ mod tests {
             transactional: false,
             most: 8,
             longest_turn: 1,
-            brief: 0,
         })
     }
 

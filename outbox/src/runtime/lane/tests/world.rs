@@ -14,7 +14,7 @@ use crate::{
     runtime::{
         engine::Engine,
         fetch::Late,
-        lane::{HandlerIx, Rest, Turn, Unwritten, Work, completed_row},
+        lane::{HandlerIx, Turn, Unwritten, Work, completed_row},
     },
     store::Fence,
 };
@@ -28,8 +28,6 @@ pub(super) struct World {
     batch: Option<Taken>,
     /// What runs, each with what may follow in its turn and the fence that it was started with.
     pub(super) running: Vec<(Work, Vec<Work>, Arc<Fence>)>,
-    /// Lanes that rest, or did when they were last seen.
-    rests: Vec<Rest>,
     /// The loop has been told to read everything again.
     pub(super) sweep: bool,
     pub(super) paused: Vec<String>,
@@ -64,7 +62,6 @@ impl World {
             fetch: None,
             batch: None,
             running: Vec::new(),
-            rests: Vec::new(),
             sweep: true,
             paused: Vec::new(),
             thief: Uuid::now_v7(),
@@ -207,7 +204,6 @@ impl World {
         }
         self.laws.ended(&work, end, kept);
         let next = self.engine.lanes.finished(&work, decision(&work, end));
-        self.rests.extend(self.engine.lanes.take_rests());
         if !matches!(end, End::Completed) || then.is_empty() {
             assert_eq!(next, None, "nothing follows in the turn of {work:?}");
             return;
@@ -220,18 +216,6 @@ impl World {
             // A handler that was paused meanwhile finishes its turn, or gives it back.
             self.start(work, then, fence);
         }
-    }
-
-    /// The time of one that rests has come.
-    pub(super) fn rested(&mut self, at: usize) {
-        if !self.rests.is_empty() {
-            let rest = self.rests.swap_remove(at % self.rests.len());
-            self.engine.lanes.rested(&rest);
-        }
-    }
-
-    pub(super) fn all_rested(&mut self) {
-        (0..self.rests.len()).for_each(|_| self.rested(0));
     }
 
     /// The process hesitated, and then it was too late to be sure.
