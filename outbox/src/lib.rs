@@ -37,6 +37,9 @@ pub mod config;
 #[cfg(feature = "testing")]
 pub mod testing;
 
+#[cfg(doc)]
+pub mod guide;
+
 #[doc(hidden)]
 pub mod __private;
 
