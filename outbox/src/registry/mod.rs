@@ -1,7 +1,8 @@
-//! Which handlers there are, and which of them want an event.
+//! Which handlers exist, and which of them an event goes to.
 //!
-//! [`registration`] is what the attribute leaves behind, [`builder`] turns it into a [`Registry`]
-//! or one [`RegistryError`], [`policies`] gives each handler its policy, [`report`] says what came out.
+//! A [`RegistryBuilder`] collects handlers, state and policies. It becomes a [`Registry`], or one
+//! [`RegistryError`] that lists everything that is wrong. A [`Report`] describes the handlers.
+//! See the [guide](crate::guide::handlers).
 
 mod builder;
 pub(crate) mod nearest;

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use crate::{handler::HandlerError, record::Attempt};
 
-/// What happens next to a record for one handler. See [`decide`](crate::retry::decide).
+/// What happens next to a record for one handler. See `retry::decide`.
 #[derive(Debug)]
 #[non_exhaustive]
 #[must_use = "a decision that is not carried out loses the outcome of the attempt"]
