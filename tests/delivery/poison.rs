@@ -152,7 +152,7 @@ on_each_database! {
         println!("{HEALTHY} healthy records: {:?} alone, {:?} beside the poison: {ratio:.2}", times.0, times.1);
         dispatcher.shutdown().await.unwrap();
         of_clean.shutdown().await.unwrap();
-        // The goal is 1.1, and ARCHITECTURE.md has what was measured; a shared machine is noisier.
+        // The goal is 1.1, and benches/RESULTS.md has what was measured; a shared machine is noisier.
         assert!(ratio < 1.5, "{ratio:.2}");
     }
 }
