@@ -17,7 +17,7 @@ use sqlx::Pool;
 use crate::store::NewRecord;
 use crate::{
     config::{Config, Retention},
-    operations::{Operations, health::Heart},
+    operations::{Operations, health::Liveness},
     outbox::{
         Result,
         clock::{Clock, SystemClock},
@@ -25,8 +25,8 @@ use crate::{
     record::limits::Limits,
     registry::{Registered, Registry, RegistryBuilder},
     retry::IntoPolicy,
-    runtime::{fetch::Fetcher, settle::settler::Settler, signals::Wake},
-    store::{self, Database, Due, Inserts, Names},
+    runtime::{fetch::Fetcher, settle::settler::Settler, signals::WakeSignals},
+    store::{self, Database, Due, PublishStatements, TableNames},
     transaction::{Observer, Sleeper, Transactions},
 };
 
@@ -58,16 +58,16 @@ pub struct Outbox<Db: Database> {
 
 pub(crate) struct Inner<Db: Database> {
     pub(crate) pool: Pool<Db>,
-    pub(crate) names: Names,
+    pub(crate) names: TableNames,
     pub(crate) registry: Registry,
     pub(crate) config: Config,
-    pub(crate) wake: Arc<Wake>,
+    pub(crate) wake: Arc<WakeSignals>,
     /// Whether a dispatcher of this outbox runs.
     pub(crate) running: Arc<AtomicBool>,
-    pub(crate) heart: Arc<Heart>,
+    pub(crate) heart: Arc<Liveness>,
     /// Microseconds added to the database's clock; zero outside of tests.
     pub(crate) offset: AtomicI64,
-    pub(crate) inserts: Inserts,
+    pub(crate) inserts: PublishStatements,
     pub(crate) limits: Limits,
     pub(crate) partitions: u16,
     /// `retry.pin-at-schedule`: what a record gets that is scheduled without its own `max_retries`.
@@ -370,7 +370,7 @@ impl<Db: Database> OutboxBuilder<Db> {
     /// When a name, the configuration or a handler is wrong, or the database fails.
     pub async fn build(self) -> Result<Outbox<Db>> {
         self.config.check()?;
-        let names = Names::new(self.schema, self.prefix)?;
+        let names = TableNames::new(self.schema, self.prefix)?;
         let transactions = Transactions::with_names(self.pool.clone(), names.clone()).told(
             Arc::clone(&self.clock),
             self.sleeper,
@@ -397,7 +397,7 @@ impl<Db: Database> OutboxBuilder<Db> {
                 pinned_max_retries: self.config.retry.pinned_max_retries(),
                 wake: Arc::default(),
                 running: Arc::default(),
-                heart: Arc::new(Heart::new()),
+                heart: Arc::new(Liveness::new()),
                 offset: AtomicI64::new(0),
                 config: self.config,
             }),

@@ -11,7 +11,7 @@ use super::{
     error::ClosureError,
     session::{Session, Tx},
 };
-use crate::store::{Claim, Database, Names};
+use crate::store::{CommandClaim, Database, TableNames};
 
 /// How much longer than until the deadline a commit that has begun is waited for.
 const COMMIT_GRACE: Duration = Duration::from_secs(5);
@@ -22,7 +22,7 @@ pub(crate) type Cancel = Pin<Box<dyn Future<Output = ()> + Send>>;
 /// What all attempts of a transaction have in common.
 pub(crate) struct Plan<'a, Db: Database, T> {
     pub(crate) pool: &'a sqlx::Pool<Db>,
-    pub(crate) names: &'a Names,
+    pub(crate) names: &'a TableNames,
     pub(crate) operation: &'static str,
     pub(crate) isolation: Option<Isolation>,
     pub(crate) read_only: bool,
@@ -266,8 +266,8 @@ impl<Db: Database, T> Plan<'_, Db, T> {
         let print = command.fingerprint.as_deref();
         let claim = Db::claim_command(connection, self.names, key, print).await;
         match claim.map_err(|source| Failure::database("looking for the command", source))? {
-            Claim::New => Ok(None),
-            Claim::Done {
+            CommandClaim::New => Ok(None),
+            CommandClaim::Done {
                 fingerprint,
                 result,
             } => {

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, fmt, marker::PhantomData};
 
 use crate::{
     outbox::{Error, Result, error::While as _},
-    store::{Database, Names},
+    store::{Database, TableNames},
 };
 
 /// Messages that are handled once, however often they arrive. For consumers of brokers that
@@ -31,7 +31,7 @@ use crate::{
 /// # }
 /// ```
 pub struct Inbox<'a, Db: Database> {
-    names: &'a Names,
+    names: &'a TableNames,
     database: PhantomData<fn() -> Db>,
 }
 
@@ -46,7 +46,7 @@ pub enum Seen {
 }
 
 impl<'a, Db: Database> Inbox<'a, Db> {
-    pub(crate) fn new(names: &'a Names) -> Self {
+    pub(crate) fn new(names: &'a TableNames) -> Self {
         Self {
             names,
             database: PhantomData,

@@ -88,7 +88,7 @@ use crate::{
         Outbox,
         clock::{Clock, SystemClock},
     },
-    store::{Database, Names},
+    store::{Database, TableNames},
     telemetry::{metrics::Metered, trace::Rate},
 };
 
@@ -113,7 +113,7 @@ use crate::{
 #[must_use = "it starts nothing by itself"]
 pub struct Transactions<Db: Database> {
     pub(crate) pool: Pool<Db>,
-    pub(crate) names: Names,
+    pub(crate) names: TableNames,
     clock: Arc<dyn Clock>,
     sleeper: Arc<dyn Sleeper>,
     observer: Arc<dyn Observer>,
@@ -143,10 +143,10 @@ impl Shared {
 impl<Db: Database> Transactions<Db> {
     /// On this pool. Commands and the inbox need the tables of an [`Outbox`] with the usual names.
     pub fn new(pool: Pool<Db>) -> Self {
-        Self::with_names(pool, Names::usual())
+        Self::with_names(pool, TableNames::usual())
     }
 
-    pub(crate) fn with_names(pool: Pool<Db>, names: Names) -> Self {
+    pub(crate) fn with_names(pool: Pool<Db>, names: TableNames) -> Self {
         Self {
             pool,
             names,

@@ -105,7 +105,7 @@ impl<Db: Database> Session<Db> {
             return Ok(());
         };
         let commit = Db::commit(transaction, read_only);
-        whole(Db::SETS_SESSION, commit)
+        whole(Db::CHANGES_SESSION, commit)
             .await
             .unwrap_or_else(|| Err(NotCommitted::during(sqlx::Error::WorkerCrashed)))
     }
@@ -114,7 +114,7 @@ impl<Db: Database> Session<Db> {
     /// transaction's.
     pub(crate) async fn rollback(mut self) -> Option<Reason> {
         let transaction = self.0.take()?;
-        let rolled_back = whole(Db::SETS_SESSION, Db::rollback(transaction)).await?;
+        let rolled_back = whole(Db::CHANGES_SESSION, Db::rollback(transaction)).await?;
         rolled_back.err().map(|error| Reason::of::<Db>(&error))
     }
 
@@ -131,7 +131,7 @@ impl<Db: Database> Drop for Session<Db> {
             return;
         };
         // Otherwise its own `drop` rolls it back.
-        if Db::SETS_SESSION
+        if Db::CHANGES_SESSION
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
         {
             // What it was doing when it was dropped may have left the connection unusable.
