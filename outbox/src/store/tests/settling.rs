@@ -41,7 +41,7 @@ on_each_database! {
         db.settle(&fence, &mixed(&i), true).await;
         assert_eq!(db.statuses().await, ["completed", "unhandled", "split"]);
         assert_eq!(db.deliveries().await, [
-            format!("{} mail scheduled 2/1 blocking it broke: ä", i[2]),
+            format!("{} mail retrying 2/1 blocking it broke: ä", i[2]),
             format!("{} bill waiting 1/0 blocking -", i[2]),
         ]);
         assert_eq!(db.texts("select error from outbox_failure").await, ["attempt 1"]);
@@ -112,7 +112,7 @@ on_each_database! {
         db.run("update outbox_record set status = 'pending'").await;
         db.settle(&fence, &split(vec![waiting(i[0], "mail"), waiting(i[0], "bill")]), false).await;
         assert_eq!(db.deliveries().await, [
-            format!("{} mail scheduled 2/1 blocking it broke: ä", i[0]),
+            format!("{} mail retrying 2/1 blocking it broke: ä", i[0]),
             format!("{} bill waiting 1/0 blocking -", i[0]),
         ]);
     }
