@@ -113,8 +113,6 @@ pub use dispatcher::Dispatcher;
 #[cfg(feature = "_store")]
 pub use error::{Error, Result};
 pub use event::{AnyEvent, EventData, EventKey, OutboxEvent};
-#[cfg(feature = "_store")]
-pub use handler::Tx;
 pub use handler::{
     BoxError, Context, FailureKind, Fallback, FromContext, Handler, HandlerError, IntoOutcome,
     Outcome, Panicked, ReceivedEvent, Requirements, State, TimedOut,
@@ -141,3 +139,6 @@ pub use retry::{
 pub use schedule::{Schedule, Scheduled};
 #[cfg(feature = "_store")]
 pub use store::Database;
+#[cfg(feature = "_store")]
+#[doc(inline)]
+pub use transaction::Tx;

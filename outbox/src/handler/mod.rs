@@ -24,8 +24,6 @@ pub use state::State;
 pub(crate) use state::States;
 #[cfg(feature = "_store")]
 pub(crate) use transaction::Slot;
-#[cfg(feature = "_store")]
-pub use transaction::Tx;
 
 use crate::Metadata;
 

@@ -5,7 +5,7 @@ mod handlers;
 mod meters;
 mod metric;
 pub mod names;
-mod transactions;
+pub(crate) mod transactions;
 mod unhandled;
 
 pub use metric::{Kind, Metric};
@@ -13,7 +13,6 @@ pub use metric::{Kind, Metric};
 pub(crate) use gauges::Gauges;
 pub(crate) use handlers::Durations;
 pub(crate) use meters::{Meters, database_error};
-pub(crate) use transactions::Metered;
 pub(crate) use unhandled::Unhandled;
 
 /// Buckets for metrics in seconds: from half a millisecond to ten minutes.
