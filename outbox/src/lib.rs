@@ -42,7 +42,7 @@ pub mod __private;
 
 pub use crate::outbox::{Error, Outbox, OutboxBuilder, Result, Schedule, Scheduled, clock};
 pub use config::Config;
-pub use handler::{Context, FromContext, Handler, HandlerError, State, Tx};
+pub use handler::{Context, FromContext, Handler, HandlerError, State};
 pub use outbox_macros::{OutboxEvent, error_name, outbox_handler, retryable};
 pub use record::{AnyEvent, Metadata, OutboxEvent};
 pub use registry::{Registry, RegistryBuilder};
@@ -50,3 +50,5 @@ pub use retry::{Retry, RetryAware, RetryBuilder, RetryPolicy};
 pub use runtime::Dispatcher;
 pub use store::Database;
 pub use telemetry::metrics;
+#[doc(inline)]
+pub use transaction::Tx;

@@ -27,7 +27,7 @@ use crate::{
     retry::IntoPolicy,
     runtime::{fetch::Fetcher, settle::settler::Settler, signals::WakeSignals},
     store::{self, Database, Due, PublishStatements, TableNames},
-    transaction::{Observer, Sleeper, Transactions},
+    transaction::Transactions,
 };
 
 /// The stored outbox of one application. Cheap to clone.
@@ -148,8 +148,6 @@ impl<Db: Database> Outbox<Db> {
             #[cfg(feature = "testing")]
             hand_clock: None,
             clock: Arc::new(SystemClock),
-            observer: None,
-            sleeper: None,
             command_retention: Some(WEEK),
             inbox_retention: Some(WEEK),
         }
@@ -228,8 +226,6 @@ pub struct OutboxBuilder<Db: Database> {
     prefix: String,
     limits: Limits,
     clock: Arc<dyn Clock>,
-    observer: Option<Arc<dyn Observer>>,
-    sleeper: Option<Arc<dyn Sleeper>>,
     command_retention: Option<Duration>,
     inbox_retention: Option<Duration>,
     #[cfg(feature = "testing")]
@@ -337,18 +333,6 @@ impl<Db: Database> OutboxBuilder<Db> {
         self
     }
 
-    /// Who is told what happens to [transactions](crate::transaction).
-    pub fn transaction_observer(mut self, observer: impl Observer + 'static) -> Self {
-        self.observer = Some(Arc::new(observer));
-        self
-    }
-
-    /// What waits between the attempts of [transactions](crate::transaction).
-    pub fn transaction_sleeper(mut self, sleeper: impl Sleeper + 'static) -> Self {
-        self.sleeper = Some(Arc::new(sleeper));
-        self
-    }
-
     /// How long the results of commands are kept: longer than anybody repeats one. The dispatcher
     /// removes older ones. `None`: for ever. Default: seven days.
     pub fn command_retention(mut self, time: impl Into<Option<Duration>>) -> Self {
@@ -371,11 +355,8 @@ impl<Db: Database> OutboxBuilder<Db> {
     pub async fn build(self) -> Result<Outbox<Db>> {
         self.config.check()?;
         let names = TableNames::new(self.schema, self.prefix)?;
-        let transactions = Transactions::with_names(self.pool.clone(), names.clone()).told(
-            Arc::clone(&self.clock),
-            self.sleeper,
-            self.observer,
-        );
+        let clock = Arc::clone(&self.clock);
+        let transactions = Transactions::with_names(self.pool.clone(), names.clone(), clock);
         let outbox = Outbox {
             inner: Arc::new(Inner {
                 transactions,
