@@ -74,7 +74,7 @@ pub enum Cause<E> {
     },
     /// The command cannot run under this id.
     Command(CommandError),
-    /// The closure kept its [`Tx`](crate::handler::Tx), for example in a task; nothing was committed.
+    /// The closure kept its [`Tx`](crate::Tx), for example in a task; nothing was committed.
     Kept,
     /// The database did not confirm the commit in time.
     Unanswered,
