@@ -1,5 +1,5 @@
 //! The program `outbox`: what a person on call looks at and changes, on any of the three databases.
-//! It has none of the handlers, and needs none.
+//! It needs none of the handlers.
 //!
 //! `arguments` is what can be said, `target` where it is done, `failure` how it ends when it ends
 //! badly. Every other file is a command, or a part that commands share.
@@ -39,7 +39,8 @@ use failure::Failure;
 use output::Output;
 use target::Target;
 
-fn main() -> ExitCode {
+/// Parses the command line, runs the command and returns its exit code.
+pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
     failure::keep_secret(target::secrets(&arguments.target));
     let done = tokio::runtime::Builder::new_current_thread()
