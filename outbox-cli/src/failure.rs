@@ -1,157 +1,154 @@
 //! [`Failure`]: one line that says what is wrong and what to do, and an exit code.
 
-use std::{io, process::ExitCode, sync::OnceLock};
+use std::{error::Error, io, process::ExitCode, sync::OnceLock};
 
 use sqlx::error::DatabaseError;
 
-/// Why a command ends badly.
+use crate::text::printable;
+
+pub(crate) type Result<T = (), E = Failure> = std::result::Result<T, E>;
+
+/// Why a command ends without success.
 #[derive(Debug)]
-pub(crate) enum Failure {
-    /// The command line cannot be meant so.
-    Usage(String),
-    /// It cannot be done to what is there.
-    Refused(String),
-    /// The database cannot be used as it is.
-    Unusable(String),
-    NotFound(String),
-    Interrupted(String),
-    Outbox(outbox::Error),
-    Io(io::Error),
-    /// After a part was done, which stays so.
-    After(String, Box<Self>),
+pub(crate) struct Failure {
+    exit: Exit,
+    line: String,
+}
+
+/// The exit codes, which `outbox --help` explains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// The reader of the output closed it. This is no failure of the program.
+    OutputClosed = 0,
+    Failed = 1,
+    Usage = 2,
+    /// The database cannot be used.
+    Database = 3,
+    NotFound = 4,
+    Interrupted = 130,
+}
+
+impl Failure {
+    pub(crate) fn new(exit: Exit, line: impl Into<String>) -> Self {
+        let line = line.into();
+        let words: Vec<&str> = line.split_whitespace().collect();
+        Self {
+            exit,
+            line: printable(&words.join(" ")),
+        }
+    }
+
+    pub(crate) fn with(self, exit: Exit) -> Self {
+        Self { exit, ..self }
+    }
+
+    /// Adds what the command had done before it failed.
+    pub(crate) fn after(self, done: &str) -> Self {
+        let line = format!("{}; {done}", self.line);
+        Self { line, ..self }
+    }
+
+    /// What is wrong and what to do.
+    pub(crate) fn line(&self) -> &str {
+        &self.line
+    }
+
+    /// Prints the line on the standard error output.
+    pub(crate) fn report(&self) -> ExitCode {
+        if self.exit != Exit::OutputClosed {
+            eprintln!("outbox: {}", self.line);
+        }
+        ExitCode::from(self.exit as u8)
+    }
+
+    /// An error of the database while the program was `doing` something.
+    pub(crate) fn of_database(doing: &str, error: &sqlx::Error) -> Self {
+        let Some(refused) = error.as_database_error() else {
+            return Self::of_connection(doing, error);
+        };
+        let message = redacted(refused.message());
+        let (exit, line) = match Refusal::of(refused) {
+            Refusal::NoTables => (
+                Exit::Database,
+                "the outbox tables were not found: create them with `outbox migrate`, or name them with --schema and --table-prefix".to_owned(),
+            ),
+            Refusal::OldTables => (
+                Exit::Database,
+                format!("the outbox tables are older than this program ({message}): update them with `outbox migrate`"),
+            ),
+            Refusal::NoPermission => (
+                Exit::Database,
+                format!("permission denied ({message}): use another user, or grant the permission"),
+            ),
+            Refusal::NoEntry => (
+                Exit::Database,
+                format!("the database refused the connection ({message}): check user, password and database in --url or OUTBOX_DATABASE_URL"),
+            ),
+            Refusal::NoFile => (
+                Exit::Database,
+                format!("the database file cannot be opened ({message}): check the path in --url or OUTBOX_DATABASE_URL; `?mode=rwc` at its end creates the file"),
+            ),
+            Refusal::Other => (Exit::Failed, format!("database error while {doing}: {message}")),
+        };
+        Self::new(exit, line)
+    }
+
+    /// An error that the database did not send.
+    fn of_connection(doing: &str, error: &sqlx::Error) -> Self {
+        let message = match error {
+            sqlx::Error::PoolTimedOut => "timeout".to_owned(),
+            sqlx::Error::Configuration(cause) => redacted(&cause.to_string()),
+            other => redacted(&with_causes(other)),
+        };
+        let (exit, line) = match error {
+            sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_) => (
+                Exit::Failed,
+                format!("database error while {doing}: {message}"),
+            ),
+            sqlx::Error::Configuration(_) => (
+                Exit::Database,
+                format!(
+                    "the database URL is invalid ({message}): it must look like postgres://user@host/database, mysql://user@host/database or sqlite://path"
+                ),
+            ),
+            _ => (
+                Exit::Database,
+                format!(
+                    "cannot connect to the database ({message}): check --url or OUTBOX_DATABASE_URL, and that the server is running"
+                ),
+            ),
+        };
+        Self::new(exit, line)
+    }
 }
 
 impl From<outbox::Error> for Failure {
     fn from(error: outbox::Error) -> Self {
-        Self::Outbox(error)
+        match &error {
+            outbox::Error::Database { doing, source } => Self::of_database(doing, source),
+            outbox::Error::NewerSchema { found, known } => Self::new(
+                Exit::Database,
+                format!(
+                    "the outbox tables have version {found}, and this program supports version {known}: use a newer `outbox`"
+                ),
+            ),
+            outbox::Error::BadName { .. } => Self::new(Exit::Usage, error.to_string()),
+            other => Self::new(Exit::Failed, redacted(&with_causes(other))),
+        }
     }
 }
 
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
-        Self::Io(error)
-    }
-}
-
-impl Failure {
-    /// Says it on the standard error output.
-    pub(crate) fn report(&self) -> ExitCode {
-        let (code, _) = self.ending();
-        // At 0, whoever reads our output has seen enough.
-        if code > 0 {
-            eprintln!("outbox: {}", self.line());
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            return Self::new(Exit::OutputClosed, "");
         }
-        ExitCode::from(code)
-    }
-
-    /// What is wrong and what to do.
-    pub(crate) fn line(&self) -> String {
-        let (_, line) = self.ending();
-        let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
-        crate::words::plain(&line)
-    }
-
-    fn ending(&self) -> (u8, String) {
-        match self {
-            Self::Usage(line) => (2, line.clone()),
-            Self::Refused(line) => (1, line.clone()),
-            Self::Unusable(line) => (3, line.clone()),
-            Self::NotFound(line) => (4, line.clone()),
-            Self::Interrupted(line) => (130, line.clone()),
-            Self::Io(error) if error.kind() == io::ErrorKind::BrokenPipe => (0, String::new()),
-            Self::Io(error) => (1, format!("the output cannot be written: {error}")),
-            Self::Outbox(error) => of_outbox(error),
-            Self::After(done, failure) => {
-                let (code, line) = failure.ending();
-                (code, format!("{line}; {done}"))
-            }
-        }
+        Self::new(Exit::Failed, format!("cannot write the output: {error}"))
     }
 }
 
-fn of_outbox(error: &outbox::Error) -> (u8, String) {
-    match error {
-        outbox::Error::Database { doing, source } => of_database(doing, source),
-        outbox::Error::NewerSchema { found, known } => (
-            3,
-            format!(
-                "the outbox tables have version {found}, and this program knows {known}: use a newer `outbox`"
-            ),
-        ),
-        outbox::Error::BadName { .. } => (2, error.to_string()),
-        other => (1, scrubbed(&with_causes(other))),
-    }
-}
-
-/// The password of the URL.
-static SECRETS: OnceLock<Vec<String>> = OnceLock::new();
-
-/// Nothing that others say is quoted with these in it.
-pub(crate) fn keep_secret(secrets: Vec<String>) {
-    // The first time is the only one.
-    let _ = SECRETS.set(secrets);
-}
-
-fn scrubbed(text: &str) -> String {
-    let secrets = SECRETS.get().map_or(&[][..], Vec::as_slice);
-    let scrub = |text: String, secret: &String| text.replace(secret.as_str(), "***");
-    secrets.iter().fold(text.to_owned(), scrub)
-}
-
-/// What the database says, and what to do about it.
-pub(crate) fn of_database(doing: &str, error: &sqlx::Error) -> (u8, String) {
-    let Some(refused) = error.as_database_error() else {
-        return match error {
-            sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_) => {
-                let says = scrubbed(&error.to_string());
-                (1, format!("the database failed while {doing}: {says}"))
-            }
-            other => (3, cannot_be_reached(other)),
-        };
-    };
-    let says = scrubbed(refused.message());
-    match kind(refused) {
-        Kind::NoTables => (
-            3,
-            "there are no outbox tables here: create them with `outbox migrate`, or say where they are with --schema and --table-prefix".to_owned(),
-        ),
-        Kind::OldTables => (
-            3,
-            format!("the outbox tables are older than this program ({says}): update them with `outbox migrate`"),
-        ),
-        Kind::NoPermission => (
-            3,
-            format!("no permission ({says}): use another user, or have the right granted"),
-        ),
-        Kind::NoEntry => (
-            3,
-            format!("the database lets nobody in with this URL ({says}): check user, password and database in --url or OUTBOX_DATABASE_URL"),
-        ),
-        Kind::NoFile => (
-            3,
-            format!("the file cannot be opened ({says}): check the path in --url or OUTBOX_DATABASE_URL; `?mode=rwc` at its end creates one"),
-        ),
-        Kind::Other => (1, format!("the database failed while {doing}: {says}")),
-    }
-}
-
-fn cannot_be_reached(error: &sqlx::Error) -> String {
-    let why = match error {
-        sqlx::Error::PoolTimedOut => "it does not answer in time".to_owned(),
-        sqlx::Error::Configuration(why) => {
-            let why = scrubbed(&why.to_string());
-            return format!(
-                "the URL of the database is wrong ({why}): it looks like postgres://user@host/database, mysql://user@host/database or sqlite://path"
-            );
-        }
-        other => scrubbed(&with_causes(other)),
-    };
-    format!(
-        "the database cannot be reached ({why}): check --url or OUTBOX_DATABASE_URL, and whether the server runs"
-    )
-}
-
-enum Kind {
+/// Why a database refused a statement or a connection.
+enum Refusal {
     NoTables,
     OldTables,
     NoPermission,
@@ -160,42 +157,56 @@ enum Kind {
     Other,
 }
 
-fn kind(error: &dyn DatabaseError) -> Kind {
-    if let Some(error) = error.try_downcast_ref::<sqlx::mysql::MySqlDatabaseError>() {
-        return match error.number() {
-            1146 => Kind::NoTables,
-            1054 => Kind::OldTables,
-            1142 | 1143 | 1227 | 1290 | 1370 | 1836 => Kind::NoPermission,
-            1044 | 1045 | 1049 | 1698 => Kind::NoEntry,
-            _ => Kind::Other,
-        };
-    }
-    let code = error.code().unwrap_or_default();
-    if error
-        .try_downcast_ref::<sqlx::sqlite::SqliteError>()
-        .is_some()
-    {
-        // The last byte is the kind; what stands before it says more.
-        return match code.parse::<u32>().unwrap_or(0) & 0xff {
-            8 | 23 => Kind::NoPermission,
-            14 => Kind::NoFile,
-            1 if error.message().contains("no such table") => Kind::NoTables,
-            1 if error.message().contains("no such column") => Kind::OldTables,
-            1 if error.message().contains("unknown database") => Kind::NoTables,
-            _ => Kind::Other,
-        };
-    }
-    match &*code {
-        "42P01" | "3F000" => Kind::NoTables,
-        "42703" => Kind::OldTables,
-        "42501" | "25006" => Kind::NoPermission,
-        "28P01" | "28000" | "3D000" => Kind::NoEntry,
-        _ => Kind::Other,
+impl Refusal {
+    fn of(error: &dyn DatabaseError) -> Self {
+        if let Some(error) = error.try_downcast_ref::<sqlx::mysql::MySqlDatabaseError>() {
+            return match error.number() {
+                1146 => Self::NoTables,
+                1054 => Self::OldTables,
+                1142 | 1143 | 1227 | 1290 | 1370 | 1836 => Self::NoPermission,
+                1044 | 1045 | 1049 | 1698 => Self::NoEntry,
+                _ => Self::Other,
+            };
+        }
+        let code = error.code().unwrap_or_default();
+        let sqlite = error.try_downcast_ref::<sqlx::sqlite::SqliteError>();
+        if sqlite.is_some() {
+            let says = |text: &str| error.message().contains(text);
+            // SQLite's primary code is the lowest byte of the extended code.
+            return match code.parse::<u32>().unwrap_or(0) & 0xff {
+                8 | 23 => Self::NoPermission,
+                14 => Self::NoFile,
+                1 if says("no such table") || says("unknown database") => Self::NoTables,
+                1 if says("no such column") => Self::OldTables,
+                _ => Self::Other,
+            };
+        }
+        match &*code {
+            "42P01" | "3F000" => Self::NoTables,
+            "42703" => Self::OldTables,
+            "42501" | "25006" => Self::NoPermission,
+            "28P01" | "28000" | "3D000" => Self::NoEntry,
+            _ => Self::Other,
+        }
     }
 }
 
-/// The error and everything that caused it.
-fn with_causes(error: &dyn std::error::Error) -> String {
+/// The password of the URL. `main` writes it once, before anything can fail.
+static HIDDEN: OnceLock<Vec<String>> = OnceLock::new();
+
+/// Messages of drivers and servers are printed without these texts.
+pub(crate) fn hide(texts: Vec<String>) {
+    let _ = HIDDEN.set(texts);
+}
+
+fn redacted(message: &str) -> String {
+    let hidden = HIDDEN.get().map_or(&[][..], Vec::as_slice);
+    let redact = |message: String, text: &String| message.replace(text.as_str(), "***");
+    hidden.iter().fold(message.to_owned(), redact)
+}
+
+/// The error and its causes, without repetition.
+pub(crate) fn with_causes(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

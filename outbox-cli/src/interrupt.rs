@@ -1,76 +1,75 @@
-//! [`Interrupt`]: Ctrl-C between two batches.
+//! [`Interrupt`]: a request to stop, by Ctrl-C or by the operating system.
 
-use std::{
-    io::{self, IsTerminal as _},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-};
+use std::io;
 
-/// Set by the first Ctrl-C. The second ends the program at once, which undoes the transaction that
-/// is open.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Interrupt(Arc<AtomicBool>);
+use tokio::sync::watch;
+
+/// Set by the first signal. A second signal ends the program at once; the database then rolls the
+/// open transaction back.
+#[derive(Debug)]
+pub(crate) struct Interrupt(watch::Receiver<bool>);
 
 impl Interrupt {
-    pub(crate) fn listen() -> Self {
-        let interrupt = Self::default();
-        let came = interrupt.clone();
+    /// Listens until the program ends. `on_first` runs at the first signal.
+    pub(crate) fn listen(on_first: fn()) -> io::Result<Self> {
+        let (sender, receiver) = watch::channel(false);
+        let mut signals = Signals::new()?;
         tokio::spawn(async move {
-            while tokio::signal::ctrl_c().await.is_ok() {
-                if came.0.swap(true, Ordering::AcqRel) {
+            loop {
+                signals.next().await;
+                if sender.send_replace(true) {
                     std::process::exit(130);
                 }
-                if io::stderr().is_terminal() {
-                    eprintln!("\nfinishing what is begun; once more ends it at once");
-                }
+                on_first();
             }
         });
-        interrupt
+        Ok(Self(receiver))
     }
 
-    pub(crate) fn came(&self) -> bool {
-        self.0.load(Ordering::Acquire)
+    pub(crate) fn is_set(&self) -> bool {
+        *self.0.borrow()
+    }
+
+    pub(crate) async fn wait(&mut self) {
+        // The sender lives as long as the program.
+        let _ = self.0.wait_for(|set| *set).await;
     }
 }
 
-/// Whatever asks a view to end: Ctrl-C, and what a machine sends when it stops.
-#[derive(Debug)]
-pub(crate) struct Ending {
-    #[cfg(unix)]
-    signals: [tokio::signal::unix::Signal; 3],
-}
+#[cfg(unix)]
+struct Signals([tokio::signal::unix::Signal; 3]);
 
-impl Ending {
-    #[cfg(unix)]
-    pub(crate) fn listen() -> io::Result<Self> {
+#[cfg(unix)]
+impl Signals {
+    fn new() -> io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
-        let signals = [
+        Ok(Self([
             signal(SignalKind::interrupt())?,
             signal(SignalKind::terminate())?,
             signal(SignalKind::hangup())?,
-        ];
-        Ok(Self { signals })
+        ]))
     }
 
-    #[cfg(unix)]
-    pub(crate) async fn came(&mut self) {
-        let [interrupt, terminate, hangup] = &mut self.signals;
+    async fn next(&mut self) {
+        let [interrupt, terminate, hangup] = &mut self.0;
         tokio::select! {
             _ = interrupt.recv() => {}
             _ = terminate.recv() => {}
             _ = hangup.recv() => {}
         }
     }
+}
 
-    #[cfg(not(unix))]
-    pub(crate) fn listen() -> io::Result<Self> {
-        Ok(Self {})
+#[cfg(not(unix))]
+struct Signals;
+
+#[cfg(not(unix))]
+impl Signals {
+    fn new() -> io::Result<Self> {
+        Ok(Self)
     }
 
-    #[cfg(not(unix))]
-    pub(crate) async fn came(&mut self) {
+    async fn next(&mut self) {
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending().await
         }

@@ -1,48 +1,41 @@
-//! The program `outbox`: what a person on call looks at and changes, on any of the three databases.
-//! It needs none of the handlers.
+//! The program `outbox`: a person on call inspects and changes an outbox with it, on any of the
+//! databases. The program uses the public interface of the crate `outbox` only. It runs no handlers.
 //!
-//! `arguments` is what can be said, `target` where it is done, `failure` how it ends when it ends
-//! badly. Every other file is a command, or a part that commands share.
+//! `arguments` is the command line. `connection` opens the tables. `commands` has one file for each
+//! command. `failure` turns errors into one line and an exit code. The other files are shared by
+//! several commands.
 
 mod arguments;
-mod completions;
+mod batches;
+mod commands;
+mod connection;
 mod failure;
-mod help;
-mod instances;
+mod filter;
 mod interrupt;
-mod lanes;
-mod list;
-mod many;
-mod migrate;
-mod one;
 mod output;
-mod pause;
-mod policy;
 mod progress;
-mod prune;
-mod select;
-mod shape;
-mod show;
-mod status;
+mod snapshot;
 mod table;
-mod target;
-mod watch;
-mod words;
+mod text;
 
 use std::process::ExitCode;
 
 use clap::Parser as _;
-use outbox::{Database, operations::Tables};
+use outbox::Database;
+use sqlx::{MySql, Postgres, Sqlite};
 
 use arguments::{Arguments, Command};
-use failure::Failure;
+use commands::{
+    change, change::Verb, completions, instances, lanes, list, migrate, pause, policy, prune, show,
+    status, watch,
+};
+use failure::{Exit, Failure, Result};
 use output::Output;
-use target::Target;
 
 /// Parses the command line, runs the command and returns its exit code.
 pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    failure::keep_secret(target::secrets(&arguments.target));
+    failure::hide(arguments.connection.passwords());
     let done = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -54,47 +47,48 @@ pub fn main() -> ExitCode {
     }
 }
 
-async fn run(arguments: &Arguments) -> Result<(), Failure> {
+async fn run(arguments: &Arguments) -> Result {
     let output = Output::new(arguments.json);
     match &arguments.command {
         Command::Policy(policy) => return policy::run(policy, output),
         Command::Completions(shell) => return completions::run(shell, output),
         _ => {}
     }
-    // What is only printed needs no server.
-    let connects = !matches!(&arguments.command, Command::Migrate(migrate) if migrate.print);
-    match target::open(&arguments.target, connects).await? {
-        Target::Postgres(tables) => on(&tables, arguments, output).await,
-        Target::MySql(tables) => on(&tables, arguments, output).await,
-        Target::Sqlite(tables) => on(&tables, arguments, output).await,
+    let url = arguments.connection.url()?;
+    match url.split(':').next() {
+        Some("postgres" | "postgresql") => run_on::<Postgres>(&url, arguments, output).await,
+        Some("mysql" | "mariadb") => run_on::<MySql>(&url, arguments, output).await,
+        Some("sqlite") => run_on::<Sqlite>(&url, arguments, output).await,
+        // The message does not quote the URL: it may contain a password.
+        _ => Err(Failure::new(
+            Exit::Usage,
+            "the database URL must start with postgres://, mysql:// or sqlite://",
+        )),
     }
 }
 
-async fn on<Db: Database>(
-    tables: &Tables<Db>,
-    arguments: &Arguments,
-    output: Output,
-) -> Result<(), Failure> {
-    if !matches!(arguments.command, Command::Migrate(_)) {
-        target::check_version(tables).await?;
+async fn run_on<Db: Database>(url: &str, arguments: &Arguments, output: Output) -> Result {
+    let connection = &arguments.connection;
+    if let Command::Migrate(migrate) = &arguments.command {
+        let tables = connection.tables::<Db>(url, !migrate.print).await?;
+        return migrate::run(&tables, migrate, output).await;
     }
+    let tables = connection.tables::<Db>(url, true).await?;
+    connection::check_version(&tables).await?;
     let operations = tables.operations();
     match &arguments.command {
         Command::Status(status) => status::run(operations, status, output).await,
         Command::Watch(watch) => watch::run(operations, watch, output).await,
         Command::List(list) => list::run(operations, list, output).await,
         Command::Show(show) => show::run(operations, show, output).await,
-        Command::Replay(change) => many::run(operations, many::Verb::Replay, change, output).await,
-        Command::Discard(change) => {
-            many::run(operations, many::Verb::Discard, change, output).await
-        }
+        Command::Replay(change) => change::run(operations, Verb::Replay, change, output).await,
+        Command::Discard(change) => change::run(operations, Verb::Discard, change, output).await,
         Command::Lanes(lanes) => lanes::run(operations, lanes, output).await,
         Command::Instances => instances::run(operations, output).await,
-        Command::Pause(pause) => pause::pause(operations, pause, output).await,
-        Command::Resume(pause) => pause::resume(operations, pause, output).await,
+        Command::Pause(handler) => pause::pause(operations, handler, output).await,
+        Command::Resume(handler) => pause::resume(operations, handler, output).await,
         Command::Prune(prune) => prune::run(operations, prune, output).await,
-        Command::Migrate(migrate) => migrate::run(tables, migrate, output).await,
-        // They need no database, and are done by now.
-        Command::Policy(_) | Command::Completions(_) => Ok(()),
+        // These ran before the program connected.
+        Command::Migrate(_) | Command::Policy(_) | Command::Completions(_) => Ok(()),
     }
 }

@@ -1,25 +1,24 @@
-//! [`Progress`]: how far a long change has come, on a terminal.
+//! [`Progress`]: the progress of a long change, on a terminal.
 
 use std::{
     io::{self, IsTerminal as _, Write as _},
     time::{Duration, Instant},
 };
 
-use crate::words::{count, span};
+use crate::text::{duration, number};
 
-/// One line that is written again and again; nothing where nobody looks.
+/// One line that is overwritten. Without a terminal it prints nothing.
 #[derive(Debug)]
 pub(crate) struct Progress {
     verb: &'static str,
     total: Option<u64>,
-    began: Instant,
-    last: Option<Instant>,
-    shown: bool,
+    started: Instant,
+    last_shown: Option<Instant>,
 }
 
 impl Progress {
-    /// Whether there is a terminal to show it on.
-    pub(crate) fn is_seen() -> bool {
+    /// Whether there is a terminal to show the progress on.
+    pub(crate) fn is_visible() -> bool {
         io::stderr().is_terminal()
     }
 
@@ -27,46 +26,45 @@ impl Progress {
         Self {
             verb,
             total,
-            began: Instant::now(),
-            last: None,
-            shown: Self::is_seen(),
+            started: Instant::now(),
+            last_shown: None,
         }
     }
 
-    /// So much is done.
+    /// Shows the number of changed records, at most ten times a second.
     pub(crate) fn show(&mut self, done: u64) {
-        let often = Duration::from_millis(100);
-        if !self.shown || self.last.is_some_and(|last| last.elapsed() < often) {
+        let is_recent = |last: Instant| last.elapsed() < Duration::from_millis(100);
+        if !Self::is_visible() || self.last_shown.is_some_and(is_recent) {
             return;
         }
-        self.last = Some(Instant::now());
-        let line = line(self.verb, done, self.total, self.began.elapsed());
+        self.last_shown = Some(Instant::now());
+        let line = line(self.verb, done, self.total, self.started.elapsed());
         // A line that cannot be shown is not worth a failure.
         let _ = write!(io::stderr(), "\r{line}\u{1b}[K");
     }
 
-    /// Wipes the line.
-    pub(crate) fn end(&self) {
-        if self.last.is_some() {
+    /// Removes the line.
+    pub(crate) fn clear(&self) {
+        if self.last_shown.is_some() {
             let _ = write!(io::stderr(), "\r\u{1b}[K");
         }
     }
 }
 
+/// Assumes that the rest is as fast as the part that is done.
 fn line(verb: &str, done: u64, total: Option<u64>, elapsed: Duration) -> String {
     let Some(total) = total.filter(|total| *total > 0) else {
-        return format!("{verb} {}", count(done));
+        return format!("{verb} {}", number(done));
     };
     let percent = done.saturating_mul(100) / total;
-    let left = u128::from(total.saturating_sub(done));
-    let left = elapsed.as_millis() * left / u128::from(done.max(1));
-    let left = span(Duration::from_secs(
-        u64::try_from(left / 1000).unwrap_or(u64::MAX),
-    ));
+    let rest = u128::from(total.saturating_sub(done));
+    let seconds = elapsed.as_millis() * rest / u128::from(done.max(1)) / 1000;
+    let left = Duration::from_secs(u64::try_from(seconds).unwrap_or(u64::MAX));
     format!(
-        "{verb} {} of {} ({percent} %), about {left} left",
-        count(done),
-        count(total)
+        "{verb} {} of {} ({percent} %), about {} left",
+        number(done),
+        number(total),
+        duration(left)
     )
 }
 

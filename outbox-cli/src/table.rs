@@ -1,10 +1,10 @@
-//! [`Table`]: columns under each other.
+//! [`Table`]: text in columns.
 
 use std::fmt;
 
-use crate::words::plain;
+use crate::text::printable;
 
-/// Text in columns. A column whose name begins with `>` is set to the right.
+/// Rows under column names. A column whose name starts with `>` is right-aligned.
 #[derive(Debug)]
 pub(crate) struct Table {
     names: Vec<&'static str>,
@@ -12,27 +12,26 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    pub(crate) fn new<const N: usize>(names: [&'static str; N]) -> Self {
+    pub(crate) fn new<const N: usize>(
+        names: [&'static str; N],
+        rows: impl IntoIterator<Item = [String; N]>,
+    ) -> Self {
+        let printable = |row: [String; N]| row.iter().map(|cell| printable(cell)).collect();
         Self {
             names: names.to_vec(),
-            rows: Vec::new(),
+            rows: rows.into_iter().map(printable).collect(),
         }
     }
 
-    pub(crate) fn row<const N: usize>(&mut self, cells: [String; N]) {
-        let cells = cells.into_iter().map(|cell| plain(&cell));
-        self.rows.push(cells.collect());
+    /// The table as text, unless it has no rows.
+    pub(crate) fn unless_empty(&self) -> Option<String> {
+        (!self.rows.is_empty()).then(|| self.to_string())
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.rows.is_empty()
-    }
-
-    /// One line for the names, one for each row.
+    /// One line for the names and one for each row.
     pub(crate) fn lines(&self) -> Vec<String> {
-        let heads: Vec<String> = self
-            .names
-            .iter()
+        let names = self.names.iter();
+        let heads: Vec<String> = names
             .map(|name| name.trim_start_matches('>').to_owned())
             .collect();
         let width = |column: usize| {
@@ -43,9 +42,12 @@ impl Table {
         let widths: Vec<usize> = (0..heads.len()).map(width).collect();
         let line = |row: &Vec<String>| {
             let columns = row.iter().zip(&widths).zip(&self.names);
-            let cells = columns.map(|((cell, &width), name)| match name.starts_with('>') {
-                true => format!("{cell:>width$}"),
-                false => format!("{cell:<width$}"),
+            let cells = columns.map(|((cell, &width), name)| {
+                if name.starts_with('>') {
+                    format!("{cell:>width$}")
+                } else {
+                    format!("{cell:<width$}")
+                }
             });
             let line = cells.collect::<Vec<_>>().join("  ");
             line.trim_end().to_owned()
@@ -66,9 +68,9 @@ mod tests {
 
     #[test]
     fn columns_are_as_wide_as_their_longest_cell() {
-        let mut table = Table::new(["name", ">count", "note"]);
-        table.row(["ä".to_owned(), "7".to_owned(), "x".to_owned()]);
-        table.row(["longer".to_owned(), "1,000".to_owned(), String::new()]);
+        let rows = [["ä", "7", "x"], ["longer", "1,000", ""]];
+        let rows = rows.map(|row| row.map(str::to_owned));
+        let table = Table::new(["name", ">count", "note"], rows);
         let expected = ["name    count  note", "ä           7  x", "longer  1,000"];
         assert_eq!(table.lines(), expected);
     }

@@ -45,7 +45,7 @@ on_each_database! {
         assert!(done > 0 && left > 0 && done + left == 3000 && done % 5 == 0, "{done} and {left}");
         assert_eq!(number_after(&ran.out, "replayed"), done);
         assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
-        assert!(ran.err.starts_with("outbox: interrupted: replayed") && ran.err.contains("the same command goes on"), "{}", ran.err);
+        assert!(ran.err.starts_with("outbox: interrupted: replayed") && ran.err.contains("run the same command to continue"), "{}", ran.err);
         assert_eq!((number_after(&ran.err, "replayed"), number_after(&ran.err, "deliveries,")), (done, left));
 
         let rest = outbox(&db.url(), "replay --all").await.well();
@@ -65,7 +65,7 @@ async fn in_a_terminal_a_long_replay_shows_how_far_it_is() {
     let mut terminal = Terminal::start(&db.url(), "replay --all --batch-size 1");
     until(async || terminal.all().contains(" of 3,000 (")).await;
     terminal.press(b"\x03").await;
-    terminal.shows("finishing what is begun").await;
+    terminal.shows("finishing the current batch").await;
     terminal.shows("outbox: interrupted: replayed").await;
     let said = terminal.all();
     assert!(said.contains(" %), about "), "{said}");

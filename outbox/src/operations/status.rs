@@ -2,8 +2,11 @@
 
 use std::fmt;
 
+use serde::Serialize;
+
 /// What a record waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum RecordStatus {
     /// To be handled as soon as possible.
@@ -21,7 +24,8 @@ pub enum RecordStatus {
 }
 
 /// What a delivery waits for: a record for one handler that did not finish with it at once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum DeliveryStatus {
     /// Behind an earlier one of its lane.

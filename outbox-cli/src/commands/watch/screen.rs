@@ -1,4 +1,4 @@
-//! [`Screen`]: the whole terminal, given back as it was.
+//! [`Screen`]: the whole terminal.
 
 use std::{
     io::{self, Write as _},
@@ -17,19 +17,22 @@ use crossterm::{
 };
 use tokio::sync::mpsc;
 
-/// What a person wants.
+use super::{frame::frame, rates::Rates};
+use crate::{snapshot::Snapshot, text::shortened};
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Key {
-    End,
-    /// The terminal has another size.
+    Quit,
+    /// The size of the terminal has changed.
     Redraw,
 }
 
-/// A screen of our own, without a cursor. Dropped, it gives back the one that was there before.
+/// The alternate screen in raw mode, without a cursor. Dropping it restores the terminal.
 #[derive(Debug)]
 pub(crate) struct Screen {
     keys: mpsc::UnboundedReceiver<Key>,
-    over: Arc<AtomicBool>,
+    /// Tells the reader to end.
+    is_over: Arc<AtomicBool>,
     reader: Option<JoinHandle<()>>,
 }
 
@@ -37,13 +40,13 @@ impl Screen {
     pub(crate) fn enter() -> io::Result<Self> {
         terminal::enable_raw_mode()?;
         let (sender, keys) = mpsc::unbounded_channel();
-        let over = Arc::<AtomicBool>::default();
-        let seen = Arc::clone(&over);
-        let reader = thread::spawn(move || read(&sender, &seen));
-        // From here on everything is undone by dropping it.
+        let is_over = Arc::<AtomicBool>::default();
+        let reader_is_over = Arc::clone(&is_over);
+        let reader = thread::spawn(move || read_keys(&sender, &reader_is_over));
+        // From here on, `drop` restores the terminal after an error.
         let screen = Self {
             keys,
-            over,
+            is_over,
             reader: Some(reader),
         };
         execute!(io::stdout(), terminal::EnterAlternateScreen, cursor::Hide)?;
@@ -51,16 +54,26 @@ impl Screen {
     }
 
     /// Columns and lines.
-    pub(crate) fn size(&self) -> (usize, usize) {
+    fn size() -> (usize, usize) {
         match terminal::size() {
             Ok((width, height)) if width > 0 && height > 1 => (width.into(), height.into()),
-            // A terminal that does not know is as large as they used to be.
+            // The usual size, for a terminal that does not report one.
             _ => (80, 24),
         }
     }
 
-    /// Draws over what is there, so that nothing flickers.
-    pub(crate) fn draw(&mut self, lines: &[String]) -> io::Result<()> {
+    /// Draws the snapshot, with `bottom` as the last line. Overwrites the lines in place, because
+    /// clearing the screen first would flicker.
+    pub(crate) fn draw(
+        &mut self,
+        snapshot: &Snapshot,
+        rates: &Rates,
+        bottom: &str,
+    ) -> io::Result<()> {
+        let (width, height) = Self::size();
+        let mut lines = frame(snapshot, rates, width, height.saturating_sub(1));
+        lines.resize(height.saturating_sub(1), String::new());
+        lines.push(shortened(bottom, width.saturating_sub(1)));
         let mut out = io::stdout().lock();
         for (row, line) in lines.iter().enumerate() {
             let row = u16::try_from(row).unwrap_or(u16::MAX);
@@ -71,29 +84,29 @@ impl Screen {
         out.flush()
     }
 
-    /// The next key that means something.
-    pub(crate) async fn key(&mut self) -> Key {
-        // Nobody sends any more: the terminal is gone.
-        self.keys.recv().await.unwrap_or(Key::End)
+    /// The next key that has a meaning.
+    pub(crate) async fn next_key(&mut self) -> Key {
+        // The reader has ended because the terminal is gone.
+        self.keys.recv().await.unwrap_or(Key::Quit)
     }
 }
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        self.over.store(true, Ordering::Release);
+        self.is_over.store(true, Ordering::Release);
         if let Some(reader) = self.reader.take() {
-            // It has nothing to say.
+            // The reader returns nothing.
             let _ = reader.join();
         }
-        // There is nobody left to tell.
+        // Nobody can handle an error here.
         let _ = execute!(io::stdout(), cursor::Show, terminal::LeaveAlternateScreen);
         let _ = terminal::disable_raw_mode();
     }
 }
 
-/// Reads keys until the end. In a thread: a terminal is read by waiting for it.
-fn read(keys: &mpsc::UnboundedSender<Key>, over: &AtomicBool) {
-    while !over.load(Ordering::Acquire) {
+/// Reads keys until `is_over`. Runs in a thread, because reading a terminal blocks.
+fn read_keys(keys: &mpsc::UnboundedSender<Key>, is_over: &AtomicBool) {
+    while !is_over.load(Ordering::Acquire) {
         let key = match event::poll(Duration::from_millis(50)) {
             Ok(false) => continue,
             Ok(true) => event::read().map(|event| meaning(&event)),
@@ -111,9 +124,9 @@ fn meaning(event: &Event) -> Option<Key> {
     match event {
         Event::Key(key) if key.kind == KeyEventKind::Release => None,
         Event::Key(key) => match key.code {
-            KeyCode::Char('q' | 'Q') | KeyCode::Esc => Some(Key::End),
-            // Raw: no signal comes of it.
-            KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => Some(Key::End),
+            KeyCode::Char('q' | 'Q') | KeyCode::Esc => Some(Key::Quit),
+            // In raw mode the terminal sends no signal.
+            KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => Some(Key::Quit),
             _ => None,
         },
         Event::Resize(..) => Some(Key::Redraw),
