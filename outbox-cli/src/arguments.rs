@@ -27,7 +27,7 @@ With --json a command prints one object, or one object per line; `outbox COMMAND
 
 /// Inspect and change a transactional outbox on PostgreSQL, MySQL, MariaDB or SQLite.
 #[derive(Debug, Parser)]
-#[command(name = "outbox", version, after_help = EXIT_CODES, max_term_width = 100)]
+#[command(name = "outbox", version, after_help = EXIT_CODES, next_help_heading = "Global options")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     pub(crate) connection: ConnectionArguments,

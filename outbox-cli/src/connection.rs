@@ -46,18 +46,22 @@ impl ConnectionArguments {
             })
     }
 
-    /// The password of the URL, as the URL has it and percent-decoded.
+    /// The passwords of the URL, as the URL has them and percent-decoded. A password can be in front
+    /// of the host or among the parameters.
     pub(crate) fn passwords(&self) -> Vec<String> {
         let url = self.url().unwrap_or_default();
-        let password = url
+        let before_host = url
             .split_once("://")
             .and_then(|(_, rest)| rest.rsplit_once('@'))
             .and_then(|(user, _)| user.split_once(':'))
-            .map(|(_, password)| password)
-            .filter(|password| !password.is_empty());
-        password.map_or_else(Vec::new, |password| {
-            vec![password.to_owned(), percent_decoded(password)]
-        })
+            .map(|(_, password)| password);
+        let parameters = url.split(['?', '&']).skip(1);
+        let among_parameters = parameters.filter_map(|one| one.strip_prefix("password="));
+        let passwords = before_host.into_iter().chain(among_parameters);
+        passwords
+            .filter(|password| !password.is_empty())
+            .flat_map(|password| [password.to_owned(), percent_decoded(password)])
+            .collect()
     }
 
     /// The tables, without having connected to the database unless `connects`.
@@ -138,6 +142,8 @@ mod tests {
         let found = passwords_of("postgres://me:a%40b@host/db");
         assert_eq!(found, ["a%40b", "a@b"]);
         assert_eq!(passwords_of("mysql://me:p@ss:w@host"), ["p@ss:w", "p@ss:w"]);
+        let found = passwords_of("postgres://host/db?user=me&password=a%40b");
+        assert_eq!(found, ["a%40b", "a@b"]);
         assert!(passwords_of("postgres://me@host/db").is_empty());
         assert!(passwords_of("sqlite://shop.db").is_empty());
     }

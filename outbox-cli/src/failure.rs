@@ -63,62 +63,21 @@ impl Failure {
 
     /// An error of the database while the program was `doing` something.
     pub(crate) fn of_database(doing: &str, error: &sqlx::Error) -> Self {
-        let Some(refused) = error.as_database_error() else {
-            return Self::of_connection(doing, error);
-        };
-        let message = redacted(refused.message());
-        let (exit, line) = match Refusal::of(refused) {
-            Refusal::NoTables => (
-                Exit::Database,
-                "the outbox tables were not found: create them with `outbox migrate`, or name them with --schema and --table-prefix".to_owned(),
-            ),
-            Refusal::OldTables => (
-                Exit::Database,
-                format!("the outbox tables are older than this program ({message}): update them with `outbox migrate`"),
-            ),
-            Refusal::NoPermission => (
-                Exit::Database,
-                format!("permission denied ({message}): use another user, or grant the permission"),
-            ),
-            Refusal::NoEntry => (
-                Exit::Database,
-                format!("the database refused the connection ({message}): check user, password and database in --url or OUTBOX_DATABASE_URL"),
-            ),
-            Refusal::NoFile => (
-                Exit::Database,
-                format!("the database file cannot be opened ({message}): check the path in --url or OUTBOX_DATABASE_URL; `?mode=rwc` at its end creates the file"),
-            ),
-            Refusal::Other => (Exit::Failed, format!("database error while {doing}: {message}")),
-        };
-        Self::new(exit, line)
-    }
-
-    /// An error that the database did not send.
-    fn of_connection(doing: &str, error: &sqlx::Error) -> Self {
-        let message = match error {
+        let message = redacted(&match error {
+            sqlx::Error::Database(refusal) => refusal.message().to_owned(),
+            sqlx::Error::Configuration(cause) => cause.to_string(),
             sqlx::Error::PoolTimedOut => "timeout".to_owned(),
-            sqlx::Error::Configuration(cause) => redacted(&cause.to_string()),
-            other => redacted(&with_causes(other)),
-        };
-        let (exit, line) = match error {
-            sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_) => (
+            other => with_causes(other),
+        });
+        match Cause::of(error) {
+            Some(Cause { problem, advice }) => {
+                Self::new(Exit::Database, format!("{problem} ({message}): {advice}"))
+            }
+            None => Self::new(
                 Exit::Failed,
                 format!("database error while {doing}: {message}"),
             ),
-            sqlx::Error::Configuration(_) => (
-                Exit::Database,
-                format!(
-                    "the database URL is invalid ({message}): it must look like postgres://user@host/database, mysql://user@host/database or sqlite://path"
-                ),
-            ),
-            _ => (
-                Exit::Database,
-                format!(
-                    "cannot connect to the database ({message}): check --url or OUTBOX_DATABASE_URL, and that the server is running"
-                ),
-            ),
-        };
-        Self::new(exit, line)
+        }
     }
 }
 
@@ -147,25 +106,60 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// Why a database refused a statement or a connection.
-enum Refusal {
-    NoTables,
-    OldTables,
-    NoPermission,
-    NoEntry,
-    NoFile,
-    Other,
+/// Why the database cannot be used, and what to do.
+struct Cause {
+    problem: &'static str,
+    advice: &'static str,
 }
 
-impl Refusal {
-    fn of(error: &dyn DatabaseError) -> Self {
+const NO_TABLES: Cause = Cause {
+    problem: "the outbox tables were not found",
+    advice: "create them with `outbox migrate`, or name them with --schema and --table-prefix",
+};
+const OLD_TABLES: Cause = Cause {
+    problem: "the outbox tables are older than this program",
+    advice: "update them with `outbox migrate`",
+};
+const NO_PERMISSION: Cause = Cause {
+    problem: "permission denied",
+    advice: "use another user, or grant the permission",
+};
+const NO_ENTRY: Cause = Cause {
+    problem: "the database refused the connection",
+    advice: "check user, password and database in --url or OUTBOX_DATABASE_URL",
+};
+const NO_FILE: Cause = Cause {
+    problem: "the database file cannot be opened",
+    advice: "check the path in --url or OUTBOX_DATABASE_URL; `?mode=rwc` at its end creates the file",
+};
+const NO_CONNECTION: Cause = Cause {
+    problem: "cannot connect to the database",
+    advice: "check --url or OUTBOX_DATABASE_URL, and that the server is running",
+};
+const BAD_URL: Cause = Cause {
+    problem: "the database URL is invalid",
+    advice: "it must look like postgres://user@host/database, mysql://user@host/database or sqlite://path",
+};
+
+impl Cause {
+    /// None if the database can be used and only this statement failed.
+    fn of(error: &sqlx::Error) -> Option<Self> {
+        match error {
+            sqlx::Error::Database(refusal) => Self::of_refusal(&**refusal),
+            sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_) => None,
+            sqlx::Error::Configuration(_) => Some(BAD_URL),
+            _ => Some(NO_CONNECTION),
+        }
+    }
+
+    fn of_refusal(error: &dyn DatabaseError) -> Option<Self> {
         if let Some(error) = error.try_downcast_ref::<sqlx::mysql::MySqlDatabaseError>() {
             return match error.number() {
-                1146 => Self::NoTables,
-                1054 => Self::OldTables,
-                1142 | 1143 | 1227 | 1290 | 1370 | 1836 => Self::NoPermission,
-                1044 | 1045 | 1049 | 1698 => Self::NoEntry,
-                _ => Self::Other,
+                1146 => Some(NO_TABLES),
+                1054 => Some(OLD_TABLES),
+                1142 | 1143 | 1227 | 1290 | 1370 | 1836 => Some(NO_PERMISSION),
+                1044 | 1045 | 1049 | 1698 => Some(NO_ENTRY),
+                _ => None,
             };
         }
         let code = error.code().unwrap_or_default();
@@ -174,19 +168,19 @@ impl Refusal {
             let says = |text: &str| error.message().contains(text);
             // SQLite's primary code is the lowest byte of the extended code.
             return match code.parse::<u32>().unwrap_or(0) & 0xff {
-                8 | 23 => Self::NoPermission,
-                14 => Self::NoFile,
-                1 if says("no such table") || says("unknown database") => Self::NoTables,
-                1 if says("no such column") => Self::OldTables,
-                _ => Self::Other,
+                8 | 23 => Some(NO_PERMISSION),
+                14 => Some(NO_FILE),
+                1 if says("no such table") || says("unknown database") => Some(NO_TABLES),
+                1 if says("no such column") => Some(OLD_TABLES),
+                _ => None,
             };
         }
         match &*code {
-            "42P01" | "3F000" => Self::NoTables,
-            "42703" => Self::OldTables,
-            "42501" | "25006" => Self::NoPermission,
-            "28P01" | "28000" | "3D000" => Self::NoEntry,
-            _ => Self::Other,
+            "42P01" | "3F000" => Some(NO_TABLES),
+            "42703" => Some(OLD_TABLES),
+            "42501" | "25006" => Some(NO_PERMISSION),
+            "28P01" | "28000" | "3D000" => Some(NO_ENTRY),
+            _ => None,
         }
     }
 }

@@ -93,10 +93,8 @@ pub(crate) async fn run<Db: Database>(
         return change_by_id::run(operations, verb, arguments, output).await;
     }
     if arguments.filter.is_empty() && arguments.status.is_none() && !arguments.all {
-        let line = format!(
-            "nothing to {}: give the ID of a record, a filter such as --handler, or --all",
-            verb.word()
-        );
+        let line =
+            "no record is selected: give the ID of a record, a filter such as --handler, or --all";
         return Err(Failure::new(Exit::Usage, line));
     }
     let status = arguments.status.unwrap_or(FAILED);

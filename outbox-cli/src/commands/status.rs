@@ -98,19 +98,19 @@ fn count_table(snapshot: &Snapshot) -> Table {
             "unhandled",
             "",
             counts.unhandled,
-            "no process has a handler for the event",
+            "no handler for the event was found",
         ),
         (
             "waiting",
             "",
             counts.waiting,
-            "an earlier record of the lane is not finished",
+            "behind an earlier record of the lane",
         ),
         (
             "retrying",
             "",
             counts.retrying,
-            "failed; the next attempt is due later",
+            "waiting for the next attempt",
         ),
         (
             "failed",

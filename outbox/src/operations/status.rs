@@ -174,9 +174,11 @@ mod tests {
     fn every_status_is_found_again_as_it_is_stored() {
         for status in RecordStatus::ALL {
             assert_eq!(RecordStatus::stored(status.as_str()).unwrap(), status);
+            assert_eq!(serde_json::to_value(status).unwrap(), status.as_str());
         }
         for status in DeliveryStatus::ALL {
             assert_eq!(DeliveryStatus::stored(status.in_table()).unwrap(), status);
+            assert_eq!(serde_json::to_value(status).unwrap(), status.as_str());
         }
         assert!(RecordStatus::stored("failed").is_err());
         assert!(DeliveryStatus::stored("retrying").is_err());
