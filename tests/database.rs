@@ -83,7 +83,7 @@ macro_rules! queries {
         /// Everything that failed for good is to be tried again, as an operator asks for it.
         pub async fn replay(pool: &$pool) {
             let sql = format!(
-                "update outbox_delivery set status = 'scheduled', due_at = {NOW}, attempt = attempt + 1, \
+                "update outbox_delivery set status = 'retrying', due_at = {NOW}, attempt = attempt + 1, \
                 failure_count = 0, first_failed_at = null where status = 'failed'"
             );
             execute(pool, &sql).await;

@@ -4,6 +4,8 @@
 //! `arguments` is the command line. `connection` opens the tables. `commands` has one file for each
 //! command. `failure` turns errors into one line and an exit code. The other files are shared by
 //! several commands.
+//!
+//! The program is a library with one function, so that the tests, in another package, can build it.
 
 mod arguments;
 mod batches;

@@ -1,4 +1,5 @@
-#![doc = include_str!("../../README.md")]
+#![doc = include_str!("../README.md")]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 //!
 //! # Layout
 //!
@@ -42,7 +43,7 @@ pub mod __private;
 
 pub use crate::outbox::{Error, Outbox, OutboxBuilder, Result, Schedule, Scheduled, clock};
 pub use config::Config;
-pub use handler::{Context, FromContext, Handler, HandlerError, State, Tx};
+pub use handler::{Context, FromContext, Handler, HandlerError, State};
 pub use outbox_macros::{OutboxEvent, error_name, outbox_handler, retryable};
 pub use record::{AnyEvent, Metadata, OutboxEvent};
 pub use registry::{Registry, RegistryBuilder};
@@ -50,3 +51,5 @@ pub use retry::{Retry, RetryAware, RetryBuilder, RetryPolicy};
 pub use runtime::Dispatcher;
 pub use store::Database;
 pub use telemetry::metrics;
+#[doc(inline)]
+pub use transaction::Tx;

@@ -52,11 +52,11 @@ on_each_database! {
         execute!(db, deliver(&db, "true", "charge-card", "failed", true));
         execute!(db, deliver(&db, "id = 3", "send-mail", "failed", false));
         assert_eq!(outbox(&db.url(), "replay --handler charge-card --key b").await.well(), "replayed 1 delivery\n");
-        assert_eq!(deliveries!(db), ["failed", "scheduled", "failed", "failed"]);
+        assert_eq!(deliveries!(db), ["failed", "retrying", "failed", "failed"]);
         let done = outbox(&db.url(), "replay --handler charge-card --json --batch-size 1").await.object();
         assert_eq!(done, json!({ "changed": 2, "interrupted": false }));
         is_documented("replay", &done).await;
-        assert_eq!(deliveries!(db), ["scheduled", "scheduled", "scheduled", "failed"]);
+        assert_eq!(deliveries!(db), ["retrying", "retrying", "retrying", "failed"]);
         assert_eq!(outbox(&db.url(), "replay --handler charge-card").await.well(), "replayed 0 deliveries\n");
         assert_eq!(outbox(&db.url(), "replay --all").await.well(), "replayed 1 delivery\n");
         assert_eq!(database::number(&db.pool, "select count(*) from outbox_delivery where attempt = 5").await, 4);
@@ -68,7 +68,7 @@ on_each_database! {
         execute!(db, deliver(&db, "id = 1", "send-mail", "failed", true));
         execute!(db, deliver(&db, "id = 2", "charge-card", "waiting", true));
         assert_eq!(outbox(&db.url(), "replay 1 --handler send-mail").await.well(), "replayed record 1 for send-mail\n");
-        assert_eq!(deliveries!(db), ["failed", "scheduled", "waiting"]);
+        assert_eq!(deliveries!(db), ["failed", "retrying", "waiting"]);
         let object = outbox(&db.url(), "replay 1 --json").await.object();
         assert_eq!(object, json!({ "record_id": 1, "handlers": ["charge-card", "send-mail"], "dry_run": false, "changed": true }));
         for dry_run in ["", " --dry-run"] {
@@ -91,7 +91,7 @@ on_each_database! {
         execute!(db, deliver(&db, "id = 2", "charge-card", "waiting", true));
         execute!(db, deliver(&db, "id = 3", "charge-card", "failed", true));
         assert_eq!(outbox(&db.url(), "discard 1").await.well(), "discarded record 1 for charge-card\n");
-        assert_eq!(deliveries!(db), ["discarded", "scheduled", "failed"]);
+        assert_eq!(deliveries!(db), ["discarded", "retrying", "failed"]);
         assert_eq!(outbox(&db.url(), "discard --error declined").await.well(), "discarded 1 delivery\n");
         assert_eq!(outbox(&db.url(), "discard --status pending --key c").await.well(), "discarded 1 record\n");
         let records = database::texts(&db.pool, "select status from outbox_record order by id").await;

@@ -33,7 +33,7 @@ on_each_database! {
 
         let child = command(&db.url()).args(["replay", "--all", "--batch-size", "5"]).spawn().unwrap();
         let pid = child.id().unwrap().to_string();
-        until(async || count("status = 'scheduled'").await > 0).await;
+        until(async || count("status = 'retrying'").await > 0).await;
         let kill = tokio::process::Command::new("kill").args(["-INT", &pid]).status();
         assert!(kill.await.unwrap().success());
         let ran = tokio::time::timeout(PATIENCE, child.wait_with_output()).await.unwrap().unwrap();
@@ -41,7 +41,7 @@ on_each_database! {
         assert_eq!(ran.code, 130, "{ran:?}");
 
         // It knows how far it got, to the last one.
-        let (done, left) = (count("status = 'scheduled'").await, count("status = 'failed'").await);
+        let (done, left) = (count("status = 'retrying'").await, count("status = 'failed'").await);
         assert!(done > 0 && left > 0 && done + left == 3000 && done % 5 == 0, "{done} and {left}");
         assert_eq!(number_after(&ran.out, "replayed"), done);
         assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
@@ -51,7 +51,7 @@ on_each_database! {
         let rest = outbox(&db.url(), "replay --all").await.well();
         assert_eq!(number_after(&rest, "replayed"), left);
         // Each once: a second time would be another attempt.
-        assert_eq!(count("attempt = 5 and status = 'scheduled'").await, 3000);
+        assert_eq!(count("attempt = 5 and status = 'retrying'").await, 3000);
     }
 }
 

@@ -51,7 +51,7 @@ on_each_database! {
     async fn a_list_has_what_all_its_filters_select(db) {
         publish(&db, &["a", "a", "b", "c"]).await;
         execute!(db, deliver(&db, "id <= 2", "charge-card", "failed", true));
-        execute!(db, deliver(&db, "id = 3", "send-mail", "scheduled", true));
+        execute!(db, deliver(&db, "id = 3", "send-mail", "retrying", true));
         let past = in_seconds(&db, -3600);
         execute!(db, [
             format!("update outbox_record set created_at = {past} where id = 2"),
@@ -121,7 +121,7 @@ on_each_database! {
         publish(&db, &["a", "a", "a", "b", "b"]).await;
         execute!(db, deliver(&db, "id = 1", "charge-card", "failed", true));
         execute!(db, deliver(&db, "id in (2, 3)", "charge-card", "waiting", true));
-        execute!(db, deliver(&db, "id = 4", "send-mail", "scheduled", true));
+        execute!(db, deliver(&db, "id = 4", "send-mail", "retrying", true));
         execute!(db, deliver(&db, "id = 5", "send-mail", "waiting", true));
         execute!(db, ["update outbox_record set event = 'order.paid' where id = 4".to_owned()]);
         for (filter, expected) in [

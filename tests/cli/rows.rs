@@ -33,7 +33,7 @@ pub(crate) fn deliver<Db: Database>(
 ) -> [String; 2] {
     let key = if Db::NAME == "MySQL" { "`key`" } else { "key" };
     let due = match status {
-        "scheduled" => in_seconds(db, 3600),
+        "scheduled" | "retrying" => in_seconds(db, 3600),
         _ => "null".to_owned(),
     };
     [

@@ -75,7 +75,7 @@ on_each_database! {
 
     async fn a_record_is_discarded_with_its_last_delivery(db) {
         let id = publish(&db, KEY).await;
-        for (handler, status) in [("a", "scheduled"), ("b", "failed"), ("c", "completed")] {
+        for (handler, status) in [("a", "retrying"), ("b", "failed"), ("c", "completed")] {
             delivered!(db, id, handler, status, false);
         }
         let operations = db.outbox.operations();
@@ -108,7 +108,7 @@ on_each_database! {
 
         let (split, behind) = (publish(&db, KEY).await, publish(&db, KEY).await);
         assert_eq!(operations.discard(split, "a").await.unwrap(), Change::Conflict(RecordStatus::Pending.into()));
-        for (handler, status) in [("a", "failed"), ("b", "scheduled"), ("c", "waiting"), ("d", "completed")] {
+        for (handler, status) in [("a", "failed"), ("b", "retrying"), ("c", "waiting"), ("d", "completed")] {
             delivered!(db, split, handler, status, true);
             delivered!(db, behind, handler, "waiting", true);
         }
@@ -125,7 +125,7 @@ on_each_database! {
         publish_many(&db, KEY, 1203).await;
         run!(db, deliver(&db, "1 = 1", "charge-card", "failed", true));
         let last = number!(db, "select max(id) from outbox_record".to_owned());
-        run!(db, deliver(&db, &format!("id = {last}"), "send-mail", "scheduled", true));
+        run!(db, deliver(&db, &format!("id = {last}"), "send-mail", "retrying", true));
         // Behind the last one, in its lane.
         let behind = publish(&db, &format!("{KEY}1202")).await;
         delivered!(db, behind, "charge-card", "waiting", true);
@@ -148,7 +148,7 @@ on_each_database! {
         for round in 0..25 {
             let id = publish(&db, &format!("{KEY}{round}")).await;
             delivered!(db, id, "a", "failed", true);
-            delivered!(db, id, "b", "scheduled", true);
+            delivered!(db, id, "b", "retrying", true);
             let at_once = ["a", "b"].map(|handler| {
                 let outbox = db.outbox.clone();
                 tokio::spawn(async move { outbox.operations().discard(id, handler).await.unwrap() })

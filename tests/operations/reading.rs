@@ -66,7 +66,7 @@ on_each_database! {
         run!(db, format!("update outbox_record set status = 'unhandled' where id = {}", first + 3));
         run!(db, format!("update outbox_record set status = 'completed' where id = {}", first + 4));
         run!(db, format!("update outbox_record set status = 'discarded' where id in ({}, {})", first + 5, first + 6));
-        for (handler, status) in [("a", "waiting"), ("b", "scheduled"), ("c", "failed"), ("d", "completed"), ("e", "discarded")] {
+        for (handler, status) in [("a", "waiting"), ("b", "retrying"), ("c", "failed"), ("d", "completed"), ("e", "discarded")] {
             delivered!(db, first + 7, handler, status, false);
         }
         delivered!(db, paid, "c", "failed", true);
@@ -93,7 +93,7 @@ on_each_database! {
         delivered!(db, ids[3], "send-mail", "failed", false);
         run!(db, format!("update outbox_delivery set fingerprint = null, error = null, error_kind = null where record_id = {}", ids[3]));
         // Not failed for good: not counted.
-        delivered!(db, ids[4], "charge-card", "scheduled", true);
+        delivered!(db, ids[4], "charge-card", "retrying", true);
 
         let errors = db.outbox.operations().counts_by_error().await.unwrap();
         let seen: Vec<_> = errors.iter().map(|e| (&*e.fingerprint, &*e.handler, &*e.kind, &*e.error, e.count, e.oldest_record_id, e.newest_record_id)).collect();
@@ -145,7 +145,7 @@ on_each_database! {
         let late = publish(&db, "late").await;
         run!(db, format!("update outbox_record set created_at = {} where id in ({late}, {b})", in_seconds(&db, -500)));
         delivered!(db, a, "charge-card", "failed", true);
-        delivered!(db, b, "charge-card", "scheduled", true);
+        delivered!(db, b, "charge-card", "retrying", true);
         delivered!(db, paid, "send-mail", "failed", true);
         run!(db, format!("update outbox_delivery set fingerprint = 'other' where record_id = {paid}"));
 
@@ -188,7 +188,7 @@ on_each_database! {
         tx.commit().await.unwrap();
         let outbox::Scheduled::Published { record_id } = sent else { unreachable!() };
         delivered!(db, record_id, "b", "failed", true);
-        delivered!(db, record_id, "a", "scheduled", false);
+        delivered!(db, record_id, "a", "retrying", false);
         for (handler, attempt) in [("b", 2), ("b", 10), ("a", 1)] {
             run!(db, format!("insert into outbox_failure (record_id, handler, attempt, failed_at, kind, fingerprint, error)
 values ({record_id}, '{handler}', {attempt}, {}, 'timed-out', 'f{attempt}', 'zu spät: {attempt}')", in_seconds(&db, -5)));
@@ -221,7 +221,7 @@ values ({record_id}, '{handler}', {attempt}, {}, 'timed-out', 'f{attempt}', 'zu 
         delivered!(db, of_key[1], "charge-card", "waiting", true);
         delivered!(db, of_key[2], "charge-card", "waiting", true);
         // Alone at the head of its own lane.
-        delivered!(db, of_key[2], "send-mail", "scheduled", true);
+        delivered!(db, of_key[2], "send-mail", "retrying", true);
         // Neither of these holds anything up.
         let (runs, failed) = (publish(&db, "runs").await, publish(&db, "passed by").await);
         delivered!(db, runs, "charge-card", "waiting", true);
@@ -237,7 +237,7 @@ values ({record_id}, '{handler}', {attempt}, {}, 'timed-out', 'f{attempt}', 'zu 
         assert!((3500..=3600).contains(&due), "{due}");
         assert_eq!(db.outbox.operations().blocked_lanes(0).await.unwrap().len(), 1);
 
-        run!(db, format!("update outbox_delivery set due_at = {} where status = 'scheduled'", in_seconds(&db, -50)));
+        run!(db, format!("update outbox_delivery set due_at = {} where status = 'retrying'", in_seconds(&db, -50)));
         assert_eq!(db.outbox.operations().blocked_lanes(2).await.unwrap()[1].due_in, Some(Duration::ZERO));
     }
 

@@ -56,7 +56,7 @@ on_each_database! {
 
     async fn a_retry_is_brought_forward_and_stays_what_it_is(db) {
         let id = publish(&db, KEY).await;
-        delivered!(db, id, "charge-card", "scheduled", true);
+        delivered!(db, id, "charge-card", "retrying", true);
         assert!(delivery!(db, id, "charge-card").1.unwrap() >= 3600);
         assert_eq!(db.outbox.operations().replay(id, "charge-card").await.unwrap(), Change::Applied);
         let (delivery, due) = delivery!(db, id, "charge-card");
@@ -88,7 +88,7 @@ on_each_database! {
 
     async fn a_record_is_replayed_for_all_that_have_not_finished(db) {
         let (id, delayed) = (publish(&db, KEY).await, publish(&db, KEY).await);
-        for (handler, status) in [("a", "waiting"), ("b", "scheduled"), ("c", "failed"), ("d", "completed")] {
+        for (handler, status) in [("a", "waiting"), ("b", "retrying"), ("c", "failed"), ("d", "completed")] {
             delivered!(db, id, handler, status, true);
         }
         let operations = db.outbox.operations();
@@ -110,9 +110,9 @@ on_each_database! {
         run!(db, deliver(&db, "1 = 1", "charge-card", "failed", true));
         let last = number!(db, "select max(id) from outbox_record".to_owned());
         run!(db, format!("update outbox_delivery set fingerprint = 'other' where record_id > {last} - 2"));
-        run!(db, format!("update outbox_delivery set status = 'scheduled', due_at = {} where record_id = {last}", in_seconds(&db, 9000)));
+        run!(db, format!("update outbox_delivery set status = 'retrying', due_at = {} where record_id = {last}", in_seconds(&db, 9000)));
         let operations = db.outbox.operations();
-        let due = || format!("select count(*) from outbox_delivery where status = 'scheduled' and due_at <= {}", in_seconds(&db, 0));
+        let due = || format!("select count(*) from outbox_delivery where status = 'retrying' and due_at <= {}", in_seconds(&db, 0));
 
         // 500 in a transaction: this is three.
         let declined = Filter::new().status(DeliveryStatus::Failed).fingerprint("declined");

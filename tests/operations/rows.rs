@@ -52,7 +52,7 @@ pub(crate) async fn publish_many<Db: Database>(db: &Fresh<Db>, prefix: &str, cou
 }
 
 /// A delivery of each record that the condition selects: in attempt 4 after 3 failures, due in an
-/// hour if scheduled.
+/// hour if retrying.
 pub(crate) fn deliver<Db: Database>(
     db: &Fresh<Db>,
     records: &str,
@@ -64,7 +64,7 @@ pub(crate) fn deliver<Db: Database>(
         "MySQL" => ("`key`", in_seconds(db, -60), in_seconds(db, 3600)),
         _ => ("key", in_seconds(db, -60), in_seconds(db, 3600)),
     };
-    let due = if status == "scheduled" { &due } else { "null" };
+    let due = if status == "retrying" { &due } else { "null" };
     format!(
         "insert into outbox_delivery (record_id, part, {key}, handler, status, blocking, attempt, failure_count,
     first_failed_at, due_at, error, error_kind, fingerprint)

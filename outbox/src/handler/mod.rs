@@ -23,7 +23,6 @@ pub use received::ReceivedEvent;
 pub use state::State;
 pub(crate) use state::States;
 pub(crate) use transaction::Slot;
-pub use transaction::Tx;
 
 use crate::record::Metadata;
 

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     outbox::{Result, error::While as _},
-    store::{Counted, Database, END, Extent, Part, Table},
+    store::{Database, SAMPLE_END, SampleExtent, StatusCount, StatusSample, Table},
 };
 
 /// How much there is of each kind; see [`Operations::estimated_counts_by_event`].
@@ -57,7 +57,7 @@ impl<Db: Database> Operations<'_, Db> {
         }
         Ok(Breakdown {
             items: events.into_iter().map(EventCounts::of).collect(),
-            exact: parts.iter().all(|part| part.extent == Extent::All),
+            exact: parts.iter().all(|part| part.extent == SampleExtent::All),
         })
     }
 
@@ -71,7 +71,7 @@ impl<Db: Database> Operations<'_, Db> {
         let extent = extent(of.failed);
         let errors = Db::errors_of(&mut connection, self.names(), extent, LARGEST_PAGE).await;
         let mut items = errors.doing(doing)?;
-        if extent == Extent::Ends {
+        if extent == SampleExtent::Ends {
             let seen: u64 = items.iter().map(|error| error.count).sum();
             for error in &mut items {
                 error.count = share(error.count, of.failed, seen);
@@ -79,23 +79,22 @@ impl<Db: Database> Operations<'_, Db> {
         }
         Ok(Breakdown {
             items,
-            exact: extent == Extent::All,
+            exact: extent == SampleExtent::All,
         })
     }
 }
 
 /// What is unfinished, and how much of it is looked at.
-fn parts(of: &Counts) -> Vec<Part> {
+fn parts(of: &Counts) -> Vec<StatusSample> {
     let part = |table, status, count| {
-        (count > 0).then_some(Part {
+        (count > 0).then_some(StatusSample {
             table,
             status,
             extent: extent(count),
         })
     };
     let of_record = |status: RecordStatus, count| part(Table::Record, status.as_str(), count);
-    let of_delivery =
-        |status: DeliveryStatus, count| part(Table::Delivery, status.in_table(), count);
+    let of_delivery = |status: DeliveryStatus, count| part(Table::Delivery, status.as_str(), count);
     [
         of_record(RecordStatus::Pending, of.pending),
         of_record(RecordStatus::Scheduled, of.scheduled),
@@ -109,20 +108,20 @@ fn parts(of: &Counts) -> Vec<Part> {
     .collect()
 }
 
-fn extent(count: u64) -> Extent {
-    match count > u64::from(END) * 2 {
-        true => Extent::Ends,
-        false => Extent::All,
+fn extent(count: u64) -> SampleExtent {
+    match count > u64::from(SAMPLE_END) * 2 {
+        true => SampleExtent::Ends,
+        false => SampleExtent::All,
     }
 }
 
 /// What was seen of a status stands for all of it.
-fn scaled(counted: Vec<Counted>, of: &Counts) -> Vec<Counted> {
+fn scaled(counted: Vec<StatusCount>, of: &Counts) -> Vec<StatusCount> {
     let mut seen = Counts::default();
     counted.iter().for_each(|one| seen.add(one));
-    let scale = |mut one: Counted| {
+    let scale = |mut one: StatusCount| {
         let all = of_status(of, one.status);
-        if extent(all) == Extent::Ends {
+        if extent(all) == SampleExtent::Ends {
             one.count = share(one.count, all, of_status(&seen, one.status));
         }
         one
@@ -151,8 +150,8 @@ fn share(count: u64, all: u64, seen: u64) -> u64 {
 mod tests {
     use super::*;
 
-    fn counted(event: &str, status: impl Into<Status>, count: u64) -> Counted {
-        Counted {
+    fn counted(event: &str, status: impl Into<Status>, count: u64) -> StatusCount {
+        StatusCount {
             status: status.into(),
             event: Some(event.to_owned()),
             count,
@@ -173,11 +172,14 @@ mod tests {
         ];
         let counts: Vec<u64> = scaled(seen, &of).iter().map(|one| one.count).collect();
         assert_eq!(counts, [7, 150_000, 50_000]);
-        let extents: Vec<(&str, Extent)> =
+        let extents: Vec<(&str, SampleExtent)> =
             parts(&of).iter().map(|p| (p.status, p.extent)).collect();
         assert_eq!(
             extents,
-            [("pending", Extent::All), ("failed", Extent::Ends)]
+            [
+                ("pending", SampleExtent::All),
+                ("failed", SampleExtent::Ends)
+            ]
         );
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::Operations;
 use crate::{
     outbox::{Result, error::While as _},
-    store::{Database, Remembered, micros},
+    store::{Database, Retained, micros},
 };
 
 /// How many are forgotten by one statement.
@@ -29,7 +29,7 @@ impl<Db: Database> Operations<'_, Db> {
     /// # Errors
     /// When the database fails.
     pub async fn prune_commands(&self, older_than: Duration) -> Result<u64> {
-        self.forget(Remembered::Commands, older_than).await
+        self.forget(Retained::Commands, older_than).await
     }
 
     /// Forgets messages of the [`Inbox`](crate::transaction::Inbox) that arrived longer ago than this. How
@@ -38,10 +38,10 @@ impl<Db: Database> Operations<'_, Db> {
     /// # Errors
     /// When the database fails.
     pub async fn prune_inbox(&self, older_than: Duration) -> Result<u64> {
-        self.forget(Remembered::Messages, older_than).await
+        self.forget(Retained::Messages, older_than).await
     }
 
-    async fn forget(&self, what: Remembered, older_than: Duration) -> Result<u64> {
+    async fn forget(&self, what: Retained, older_than: Duration) -> Result<u64> {
         let doing = "forgetting commands and messages";
         let mut all = 0;
         loop {

@@ -18,10 +18,11 @@ use std::{collections::BTreeMap, fmt, time::Duration};
 
 use sqlx::Pool;
 
+pub use crate::record::{DeliveryStatus, RecordStatus};
 use crate::{
     outbox::{Result, error::While as _},
-    runtime::signals::Wake,
-    store::{Counted, Database, Names, Query, micros},
+    runtime::signals::WakeSignals,
+    store::{Database, ListQuery, StatusCount, TableNames, micros},
 };
 pub use breakdown::Breakdown;
 pub use bulk::{Bulk, Pruning};
@@ -30,7 +31,7 @@ use filter::LARGEST_PAGE;
 pub use filter::{Cursor, Filter, Paging};
 pub use health::{DatabaseHealth, DispatcherHealth, Health, HealthCheck};
 pub use overview::Overview;
-pub use status::{Change, DeliveryStatus, RecordStatus, Status};
+pub use status::{Change, Status};
 pub use tables::Tables;
 pub use view::{
     BlockedLane, Counts, Delivery, ErrorCount, EventCounts, Failure, Inspected, Instance, Listed,
@@ -80,18 +81,18 @@ pub use view::{
 /// ```
 pub struct Operations<'a, Db: Database> {
     pool: &'a Pool<Db>,
-    names: &'a Names,
+    names: &'a TableNames,
     partitions: u16,
     /// Of the dispatcher of this process, if there can be one.
-    wake: Option<&'a Wake>,
+    wake: Option<&'a WakeSignals>,
 }
 
 impl<'a, Db: Database> Operations<'a, Db> {
     pub(crate) fn new(
         pool: &'a Pool<Db>,
-        names: &'a Names,
+        names: &'a TableNames,
         partitions: u16,
-        wake: Option<&'a Wake>,
+        wake: Option<&'a WakeSignals>,
     ) -> Self {
         Self {
             pool,
@@ -277,7 +278,7 @@ impl<'a, Db: Database> Operations<'a, Db> {
     pub async fn paused(&self) -> Result<Vec<String>> {
         let doing = "reading which handlers are paused";
         let mut connection = self.connection(doing).await?;
-        let mut handlers = Db::paused(&mut connection, self.names())
+        let mut handlers = Db::paused_handlers(&mut connection, self.names())
             .await
             .doing(doing)?;
         handlers.sort_unstable();
@@ -309,12 +310,12 @@ impl<'a, Db: Database> Operations<'a, Db> {
         self.pool.acquire().await.doing(doing)
     }
 
-    fn names(&self) -> &'a Names {
+    fn names(&self) -> &'a TableNames {
         self.names
     }
 
     /// Tells the dispatcher of this process, if there can be one.
-    fn tell(&self, what: fn(&Wake)) {
+    fn tell(&self, what: fn(&WakeSignals)) {
         if let Some(wake) = self.wake {
             what(wake);
         }
@@ -323,9 +324,9 @@ impl<'a, Db: Database> Operations<'a, Db> {
 
 impl Filter {
     /// As the statements take it.
-    fn query(&self, paging: Paging, limit: i64) -> Query<'_> {
+    fn query(&self, paging: Paging, limit: i64) -> ListQuery<'_> {
         let start = if paging.newest_first { i64::MAX } else { 0 };
-        Query {
+        ListQuery {
             event: self.event.as_deref(),
             handler: self.handler.as_deref(),
             key: self.key.as_deref(),
@@ -339,7 +340,7 @@ impl Filter {
 }
 
 impl Counts {
-    fn add(&mut self, one: &Counted) {
+    fn add(&mut self, one: &StatusCount) {
         let place = match one.status {
             Status::Record(RecordStatus::Pending) => &mut self.pending,
             Status::Record(RecordStatus::Scheduled) => &mut self.scheduled,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{Counts, DeliveryStatus, Operations, RecordStatus, Status, estimate::Samples};
 use crate::{
     outbox::{Result, error::While as _},
-    store::{Capped, Database, Names, Table},
+    store::{CappedCount, Database, Table, TableNames},
 };
 
 /// How much there is, and for how long; see [`Operations::overview`].
@@ -57,7 +57,7 @@ struct Look {
 impl Look {
     async fn take<Db: Database>(
         connection: &mut Db::Connection,
-        names: &Names,
+        names: &TableNames,
         partitions: u16,
     ) -> Result<Overview, sqlx::Error> {
         let mut look = Self {
@@ -105,7 +105,7 @@ impl Look {
     async fn sample<Db: Database>(
         &mut self,
         connection: &mut Db::Connection,
-        names: &Names,
+        names: &TableNames,
         table: Table,
         (lowest, highest): (i64, i64),
         wanted: impl Fn(Status) -> bool,
@@ -142,7 +142,7 @@ impl Look {
     }
 
     /// Only the first of a lane fails, and it holds the lane up: lanes are counted by those.
-    fn blocked(&mut self, capped: &[Capped]) {
+    fn blocked(&mut self, capped: &[CappedCount]) {
         for one in capped {
             let share = |all: u64| match one.counted.count {
                 0 => 0,

@@ -1,44 +1,8 @@
-//! What records and deliveries wait for, and what a change came to.
+//! What a change of an operator came to.
 
 use std::fmt;
 
-use serde::Serialize;
-
-/// What a record waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "lowercase")]
-#[non_exhaustive]
-pub enum RecordStatus {
-    /// To be handled as soon as possible.
-    Pending,
-    /// To be handled at a later time, as its publisher said.
-    Scheduled,
-    /// Put aside: no handler was there for its event.
-    Unhandled,
-    /// Some of its handlers did not finish at once; each has a delivery of its own.
-    Split,
-    /// Every handler is done with it.
-    Completed,
-    /// Given up by a person; or the last of its deliveries was.
-    Discarded,
-}
-
-/// What a delivery waits for: a record for one handler that did not finish with it at once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "lowercase")]
-#[non_exhaustive]
-pub enum DeliveryStatus {
-    /// Behind an earlier one of its lane.
-    Waiting,
-    /// For the time of its next attempt.
-    Retrying,
-    /// For a person: the handler failed for good.
-    Failed,
-    /// For nothing: its handler is done.
-    Completed,
-    /// For nothing: given up by a person.
-    Discarded,
-}
+use crate::record::{DeliveryStatus, RecordStatus};
 
 /// The status of a record or of one of its deliveries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -63,88 +27,6 @@ pub enum Change {
     Conflict(Status),
 }
 
-impl RecordStatus {
-    pub(crate) const ALL: [Self; 6] = [
-        Self::Pending,
-        Self::Scheduled,
-        Self::Unhandled,
-        Self::Split,
-        Self::Completed,
-        Self::Discarded,
-    ];
-
-    /// As it is stored.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Scheduled => "scheduled",
-            Self::Unhandled => "unhandled",
-            Self::Split => "split",
-            Self::Completed => "completed",
-            Self::Discarded => "discarded",
-        }
-    }
-
-    pub(crate) fn stored(text: &str) -> Result<Self, sqlx::Error> {
-        let mut all = Self::ALL.into_iter();
-        all.find(|status| status.as_str() == text)
-            .ok_or_else(|| unknown("record"))
-    }
-}
-
-impl DeliveryStatus {
-    pub(crate) const ALL: [Self; 5] = [
-        Self::Waiting,
-        Self::Retrying,
-        Self::Failed,
-        Self::Completed,
-        Self::Discarded,
-    ];
-
-    /// Its name. What is `retrying` here has the stored status `scheduled`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Retrying => "retrying",
-            _ => self.in_table(),
-        }
-    }
-
-    pub(crate) const fn in_table(self) -> &'static str {
-        match self {
-            Self::Waiting => "waiting",
-            Self::Retrying => "scheduled",
-            Self::Failed => "failed",
-            Self::Completed => "completed",
-            Self::Discarded => "discarded",
-        }
-    }
-
-    pub(crate) fn stored(text: &str) -> Result<Self, sqlx::Error> {
-        let mut all = Self::ALL.into_iter();
-        all.find(|status| status.in_table() == text)
-            .ok_or_else(|| unknown("delivery"))
-    }
-}
-
-/// A status that this version does not know: a newer one has been here, or a hand.
-fn unknown(of: &str) -> sqlx::Error {
-    sqlx::Error::Decode(format!("the status of a {of} is none that this version knows").into())
-}
-
-impl fmt::Display for RecordStatus {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl fmt::Display for DeliveryStatus {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
 impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -163,24 +45,5 @@ impl From<RecordStatus> for Status {
 impl From<DeliveryStatus> for Status {
     fn from(status: DeliveryStatus) -> Self {
         Self::Delivery(status)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_status_is_found_again_as_it_is_stored() {
-        for status in RecordStatus::ALL {
-            assert_eq!(RecordStatus::stored(status.as_str()).unwrap(), status);
-            assert_eq!(serde_json::to_value(status).unwrap(), status.as_str());
-        }
-        for status in DeliveryStatus::ALL {
-            assert_eq!(DeliveryStatus::stored(status.in_table()).unwrap(), status);
-            assert_eq!(serde_json::to_value(status).unwrap(), status.as_str());
-        }
-        assert!(RecordStatus::stored("failed").is_err());
-        assert!(DeliveryStatus::stored("retrying").is_err());
     }
 }

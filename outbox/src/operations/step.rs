@@ -3,7 +3,7 @@
 use super::{Filter, Operations, Paging};
 use crate::{
     outbox::{Result, error::While as _},
-    runtime::signals::Wake,
+    runtime::signals::WakeSignals,
     store::{Database, Fence, Prunable},
 };
 
@@ -55,7 +55,7 @@ impl<Db: Database> Operations<'_, Db> {
             self.persist(Step::Promote(deliveries)).await?;
         }
         if changed > 0 && !matches!(step, Step::Delete(..)) {
-            self.tell(Wake::now);
+            self.tell(WakeSignals::now);
         }
         Ok(changed)
     }
@@ -94,7 +94,7 @@ impl<Db: Database> Operations<'_, Db> {
             Step::DiscardRecords(records) => Db::discard_records(&mut tx, names, records).await?,
             Step::Delete(records, fence) => {
                 let held = match fence {
-                    Some(fence) => Some(Db::still_held(&mut tx, names, fence).await?),
+                    Some(fence) => Some(Db::lock_leases(&mut tx, names, fence).await?),
                     None => None,
                 };
                 let held = |part| held.as_ref().is_none_or(|held| held.contains(part));

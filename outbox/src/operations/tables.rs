@@ -7,7 +7,7 @@ use sqlx::Pool;
 use super::Operations;
 use crate::{
     outbox::{PARTITIONS, Result, error::While as _},
-    store::{self, Database, Names},
+    store::{self, Database, TableNames},
 };
 
 /// The tables of an outbox, for programs that have none of its handlers: tools, dashboards, the
@@ -35,7 +35,7 @@ use crate::{
 #[derive(Clone)]
 pub struct Tables<Db: Database> {
     pool: Pool<Db>,
-    names: Names,
+    names: TableNames,
 }
 
 impl<Db: Database> Tables<Db> {
@@ -44,7 +44,7 @@ impl<Db: Database> Tables<Db> {
     pub fn new(pool: Pool<Db>) -> Self {
         Self {
             pool,
-            names: Names::usual(),
+            names: TableNames::usual(),
         }
     }
 
@@ -54,7 +54,7 @@ impl<Db: Database> Tables<Db> {
     /// # Errors
     /// When one of them is no plain identifier.
     pub fn named(self, schema: Option<String>, prefix: impl Into<String>) -> Result<Self> {
-        let names = Names::new(schema, prefix.into())?;
+        let names = TableNames::new(schema, prefix.into())?;
         Ok(Self { names, ..self })
     }
 

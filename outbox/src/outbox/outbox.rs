@@ -17,7 +17,7 @@ use sqlx::Pool;
 use crate::store::NewRecord;
 use crate::{
     config::{Config, Retention},
-    operations::{Operations, health::Heart},
+    operations::{Operations, health::Liveness},
     outbox::{
         Result,
         clock::{Clock, SystemClock},
@@ -25,9 +25,9 @@ use crate::{
     record::limits::Limits,
     registry::{Registered, Registry, RegistryBuilder},
     retry::IntoPolicy,
-    runtime::{fetch::Fetcher, settle::settler::Settler, signals::Wake},
-    store::{self, Database, Due, Inserts, Names},
-    transaction::{Observer, Sleeper, Transactions},
+    runtime::{fetch::Fetcher, settle::settler::Settler, signals::WakeSignals},
+    store::{self, Database, Due, PublishStatements, TableNames},
+    transaction::Transactions,
 };
 
 /// The stored outbox of one application. Cheap to clone.
@@ -58,16 +58,16 @@ pub struct Outbox<Db: Database> {
 
 pub(crate) struct Inner<Db: Database> {
     pub(crate) pool: Pool<Db>,
-    pub(crate) names: Names,
+    pub(crate) names: TableNames,
     pub(crate) registry: Registry,
     pub(crate) config: Config,
-    pub(crate) wake: Arc<Wake>,
+    pub(crate) wake: Arc<WakeSignals>,
     /// Whether a dispatcher of this outbox runs.
     pub(crate) running: Arc<AtomicBool>,
-    pub(crate) heart: Arc<Heart>,
+    pub(crate) heart: Arc<Liveness>,
     /// Microseconds added to the database's clock; zero outside of tests.
     pub(crate) offset: AtomicI64,
-    pub(crate) inserts: Inserts,
+    pub(crate) inserts: PublishStatements,
     pub(crate) limits: Limits,
     pub(crate) partitions: u16,
     /// `retry.pin-at-schedule`: what a record gets that is scheduled without its own `max_retries`.
@@ -148,8 +148,6 @@ impl<Db: Database> Outbox<Db> {
             #[cfg(feature = "testing")]
             hand_clock: None,
             clock: Arc::new(SystemClock),
-            observer: None,
-            sleeper: None,
             command_retention: Some(WEEK),
             inbox_retention: Some(WEEK),
         }
@@ -228,8 +226,6 @@ pub struct OutboxBuilder<Db: Database> {
     prefix: String,
     limits: Limits,
     clock: Arc<dyn Clock>,
-    observer: Option<Arc<dyn Observer>>,
-    sleeper: Option<Arc<dyn Sleeper>>,
     command_retention: Option<Duration>,
     inbox_retention: Option<Duration>,
     #[cfg(feature = "testing")]
@@ -337,18 +333,6 @@ impl<Db: Database> OutboxBuilder<Db> {
         self
     }
 
-    /// Who is told what happens to [transactions](crate::transaction).
-    pub fn transaction_observer(mut self, observer: impl Observer + 'static) -> Self {
-        self.observer = Some(Arc::new(observer));
-        self
-    }
-
-    /// What waits between the attempts of [transactions](crate::transaction).
-    pub fn transaction_sleeper(mut self, sleeper: impl Sleeper + 'static) -> Self {
-        self.sleeper = Some(Arc::new(sleeper));
-        self
-    }
-
     /// How long the results of commands are kept: longer than anybody repeats one. The dispatcher
     /// removes older ones. `None`: for ever. Default: seven days.
     pub fn command_retention(mut self, time: impl Into<Option<Duration>>) -> Self {
@@ -370,12 +354,9 @@ impl<Db: Database> OutboxBuilder<Db> {
     /// When a name, the configuration or a handler is wrong, or the database fails.
     pub async fn build(self) -> Result<Outbox<Db>> {
         self.config.check()?;
-        let names = Names::new(self.schema, self.prefix)?;
-        let transactions = Transactions::with_names(self.pool.clone(), names.clone()).told(
-            Arc::clone(&self.clock),
-            self.sleeper,
-            self.observer,
-        );
+        let names = TableNames::new(self.schema, self.prefix)?;
+        let clock = Arc::clone(&self.clock);
+        let transactions = Transactions::with_names(self.pool.clone(), names.clone(), clock);
         let outbox = Outbox {
             inner: Arc::new(Inner {
                 transactions,
@@ -397,7 +378,7 @@ impl<Db: Database> OutboxBuilder<Db> {
                 pinned_max_retries: self.config.retry.pinned_max_retries(),
                 wake: Arc::default(),
                 running: Arc::default(),
-                heart: Arc::new(Heart::new()),
+                heart: Arc::new(Liveness::new()),
                 offset: AtomicI64::new(0),
                 config: self.config,
             }),

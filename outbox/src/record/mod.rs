@@ -13,6 +13,7 @@ pub(crate) mod partition;
     reason = "the record among the words of the record"
 )]
 mod record;
+mod status;
 
 pub use any_event::AnyEvent;
 pub use attempt::Attempt;
@@ -21,3 +22,4 @@ pub use metadata::Metadata;
 pub(crate) use name_pattern::NamePattern;
 pub(crate) use record::LONGEST_NAME;
 pub use record::{EventError, Record};
+pub use status::{DeliveryStatus, RecordStatus};

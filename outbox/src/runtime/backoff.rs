@@ -11,7 +11,7 @@ use crate::{
 
 /// Consecutive failures of the database. Written by whoever talks to it; dropped with it.
 #[derive(Debug, Default)]
-pub(crate) struct Outage {
+pub(crate) struct DatabaseBackoff {
     failures: u32,
     began: Option<Instant>,
     said: Option<Instant>,
@@ -22,7 +22,7 @@ const LONGEST: Duration = Duration::from_secs(2);
 /// A log line is repeated after this long.
 const SAID_AGAIN: Duration = Duration::from_secs(30);
 
-impl Outage {
+impl DatabaseBackoff {
     /// How long to wait before the next try: longer each time, and never the same for two
     /// processes.
     pub(crate) fn failed(&mut self, doing: &'static str, error: &sqlx::Error) -> Duration {

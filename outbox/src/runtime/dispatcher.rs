@@ -18,12 +18,12 @@ use tokio::{sync::oneshot, task::JoinHandle, time::Instant};
 
 use super::{engine::Engine, event_loop::Run};
 use crate::{
-    operations::health::Heart,
+    operations::health::Liveness,
     outbox::{Error, Outbox, Result, error::While as _},
     registry::{HandlerEntry, PermanentFailure, route::Router},
     runtime::{
         lane::{HandlerSettings, LaneSettings},
-        ownership::lease_table::Leases,
+        ownership::lease_table::LeaseTable,
     },
     store::Database,
 };
@@ -95,7 +95,7 @@ impl<Db: Database> Outbox<Db> {
             handlers: handlers.collect(),
         };
         let config = &inner.config;
-        let leases = Leases::new(config.lease(), config.renew_below(), Instant::now());
+        let leases = LeaseTable::new(config.lease(), config.renew_below(), Instant::now());
         Engine::new(
             settings,
             leases,
@@ -124,10 +124,10 @@ impl Drop for Running {
 }
 
 /// That the dispatcher's task lives. Dropped with it, also by a panic.
-struct Beating(Arc<Heart>);
+struct Beating(Arc<Liveness>);
 
 impl Beating {
-    fn new(heart: Arc<Heart>) -> Self {
+    fn new(heart: Arc<Liveness>) -> Self {
         heart.starts();
         Self(heart)
     }

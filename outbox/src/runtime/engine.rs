@@ -9,22 +9,22 @@ use tokio::time::Instant;
 use crate::{
     registry::route::Router,
     runtime::{
-        fetch::{Arrived, MayBlock, Round, Watermarks},
+        fetch::{BlockingKeys, FetchPlan, Fetched, Watermarks},
         lane::{HandlerIx, LaneSettings, Lanes, Route},
         meters::Unhandled,
         ownership::{
-            claim::Claim,
-            lease_table::{Changes, Leases},
+            claim::ClaimRequest,
+            lease_table::{LeaseChanges, LeaseTable},
         },
     },
-    store::{Fetched, LaneName, Lease},
+    store::{FetchedRecord, LaneName, Lease},
 };
 
 /// Lanes, watermarks and leases, kept in step.
 #[derive(Debug)]
 pub(crate) struct Engine {
     pub(crate) lanes: Lanes,
-    pub(crate) leases: Leases,
+    pub(crate) leases: LeaseTable,
     marks: Watermarks,
     router: Arc<Router>,
     renames: Vec<(&'static str, &'static str)>,
@@ -32,7 +32,7 @@ pub(crate) struct Engine {
     /// How many records may be in memory.
     most: usize,
     /// Of a fetch that is under way too: what is added meanwhile, it need not know.
-    may_block: Arc<MayBlock>,
+    may_block: Arc<BlockingKeys>,
     /// Lanes that could run are to be looked for, after so many more pages at the latest.
     look: Option<u8>,
     paused: HashSet<HandlerIx>,
@@ -41,7 +41,7 @@ pub(crate) struct Engine {
 
 /// Which kinds of things are to be read now.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Want {
+pub(crate) struct FetchRequest {
     /// Look at all partitions again.
     pub(crate) poll: bool,
     /// And nothing says that there is something.
@@ -54,7 +54,7 @@ pub(crate) struct Want {
 
 /// What a fetch brought.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct News {
+pub(crate) struct FetchSummary {
     /// Records and deliveries that were not in memory.
     pub(crate) new: usize,
     /// Of those, the ones that had become due.
@@ -73,7 +73,7 @@ const LANES_AT_ONCE: usize = 64;
 impl Engine {
     pub(crate) fn new(
         settings: LaneSettings,
-        leases: Leases,
+        leases: LeaseTable,
         router: Arc<Router>,
         renames: Vec<(&'static str, &'static str)>,
         partitions: u16,
@@ -96,8 +96,8 @@ impl Engine {
 
     /// What to ask the database for to keep what is owned, to give up what is drained and to get
     /// a fair share. From now on nothing of what is drained is in memory.
-    pub(crate) fn claim(&mut self, micros: i64, left: BTreeSet<Lease>) -> Claim {
-        Claim {
+    pub(crate) fn claim(&mut self, micros: i64, left: BTreeSet<Lease>) -> ClaimRequest {
+        ClaimRequest {
             owner: self.leases.owner,
             partitions: self.partitions,
             micros,
@@ -122,7 +122,7 @@ impl Engine {
     }
 
     /// The answer to a claim. What was lost has to be stopped by the caller.
-    pub(crate) fn claimed(&mut self, leases: &[Lease], asked_at: Instant) -> Changes {
+    pub(crate) fn claimed(&mut self, leases: &[Lease], asked_at: Instant) -> LeaseChanges {
         let changes = self.leases.claimed(leases, asked_at);
         let may_block = Arc::make_mut(&mut self.may_block);
         for part in &changes.lost {
@@ -184,7 +184,7 @@ impl Engine {
     }
 
     /// The next fetch, if there is something to read.
-    pub(crate) fn round(&mut self, want: Want) -> Option<Round> {
+    pub(crate) fn round(&mut self, want: FetchRequest) -> Option<FetchPlan> {
         if want.poll || want.sweep {
             self.marks.wake();
         }
@@ -213,7 +213,7 @@ impl Engine {
         let ids = thirsty.iter().filter_map(|ix| self.router.id(*ix));
         // Lanes in memory may be found too; they must not hide the others.
         let runnable = self.most / 4 + self.lanes.count();
-        Some(Round {
+        Some(FetchPlan {
             parts: self.marks.parts(),
             handlers: self.running_handlers(),
             offset: want.offset,
@@ -264,14 +264,14 @@ impl Engine {
     }
 
     /// The fetch failed.
-    pub(crate) fn failed(&mut self, round: Round) {
+    pub(crate) fn failed(&mut self, round: FetchPlan) {
         self.thirst(&round.thirsty);
         self.lanes.fetch_failed(round.lanes);
     }
 
     /// The fetch succeeded: everything goes into its lanes.
-    pub(crate) fn arrived(&mut self, round: &Round, arrived: Arrived) -> News {
-        let mut news = News::default();
+    pub(crate) fn arrived(&mut self, round: &FetchPlan, arrived: Fetched) -> FetchSummary {
+        let mut news = FetchSummary::default();
         if let Some(mut may_block) = arrived.may_block {
             // Only what was true before anything of this fetch is parked. What was written while
             // it was read is in memory.
@@ -312,7 +312,7 @@ impl Engine {
 
     fn record(
         &mut self,
-        fetched: Fetched,
+        fetched: FetchedRecord,
         blocked: &HashMap<String, HashSet<String>>,
         owned: &HashSet<u16>,
     ) -> bool {
@@ -349,7 +349,7 @@ impl Engine {
         self.lanes.record(fetched, routes)
     }
 
-    fn runnable(&mut self, round: &Round, lanes: &[LaneName]) {
+    fn runnable(&mut self, round: &FetchPlan, lanes: &[LaneName]) {
         for lane in lanes {
             if let Some(handler) = self.router.handler(&lane.handler) {
                 self.lanes.runnable_lane(lane, handler);

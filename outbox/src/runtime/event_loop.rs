@@ -1,7 +1,7 @@
-//! The dispatcher's loop: does what the [`Engine`] and the [`Agenda`] say, on two connections.
+//! The dispatcher's loop: does what the [`Engine`] and the [`Timers`] say, on two connections.
 //!
 //! One fetch and one write are under way at most, each in a task of its own that gives its
-//! connection back with its answer; handlers are run by the [`Crew`].
+//! connection back with its answer; handlers are run by the [`WorkerPool`].
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -20,22 +20,22 @@ use crate::runtime::{
     housekeeping::prune::PRUNE_EVERY,
     read::{PATIENCE, Read, long_ago},
     settle::writer::{LINGER, Written},
-    timers::Agenda,
+    timers::Timers,
     work::{
-        pool::{Answered, Crew},
+        pool::{Finished, WorkerPool},
         runner::Started,
     },
 };
 use crate::{
     outbox::{Outbox, clock::YEAR},
     runtime::{
-        backoff::Outage,
+        backoff::DatabaseBackoff,
         fetch::Fetcher,
         lane::HandlerIx,
         meters::{Gauges, Meters},
-        ownership::{hand_over::HandOver, session::Session, watcher::Watcher},
+        ownership::{hand_over::HandOver, session::SessionState, watcher::Watcher},
         settle::settler::Settler,
-        signals::Call,
+        signals::Signals,
     },
     store::{Database, Lease},
     telemetry::metrics::is_recorded,
@@ -48,7 +48,7 @@ const SESSION: Duration = Duration::from_secs(1);
 pub(in crate::runtime) struct Run<Db: Database> {
     pub(in crate::runtime) outbox: Outbox<Db>,
     pub(in crate::runtime) engine: Engine,
-    pub(in crate::runtime) agenda: Agenda,
+    pub(in crate::runtime) agenda: Timers,
     /// With their task while a fetch or a write is under way.
     pub(in crate::runtime) fetcher: Option<Fetcher<Db>>,
     pub(in crate::runtime) settler: Option<Settler<Db>>,
@@ -59,13 +59,13 @@ pub(in crate::runtime) struct Run<Db: Database> {
     pub(in crate::runtime) running: HashMap<(i64, HandlerIx), Started>,
     /// How often something was started.
     pub(in crate::runtime) starts: u64,
-    pub(in crate::runtime) crew: Crew<Db>,
-    pub(in crate::runtime) answers: UnboundedReceiver<Answered>,
+    pub(in crate::runtime) crew: WorkerPool<Db>,
+    pub(in crate::runtime) answers: UnboundedReceiver<Finished>,
     /// When a batch was last written.
     pub(in crate::runtime) wrote_at: Instant,
     /// What is done waits for more.
     pub(in crate::runtime) lingers: bool,
-    pub(in crate::runtime) outage: Outage,
+    pub(in crate::runtime) outage: DatabaseBackoff,
     pub(in crate::runtime) paused_at: Instant,
     /// When leases were last renewed while stopping.
     pub(in crate::runtime) renewed_at: Instant,
@@ -82,7 +82,7 @@ pub(in crate::runtime) struct Run<Db: Database> {
     /// Removes old commands and messages.
     pub(in crate::runtime) forgetting: Option<JoinHandle<()>>,
     /// What the watcher says. It ends when this is dropped.
-    pub(in crate::runtime) session: Option<watch::Receiver<Session>>,
+    pub(in crate::runtime) session: Option<watch::Receiver<SessionState>>,
     /// The session under which the leases were confirmed.
     pub(in crate::runtime) confirmed: u64,
     /// Free, and left to others since then.
@@ -102,14 +102,14 @@ impl<Db: Database> Run<Db> {
         let inner = &outbox.inner;
         let (finished, answers) = unbounded_channel();
         Self {
-            agenda: Agenda::new(inner.config.poll_interval.min(YEAR), now),
+            agenda: Timers::new(inner.config.poll_interval.min(YEAR), now),
             fetcher: Some(inner.fetcher()),
             settler: Some(inner.settler()),
             reading: None,
             writing: None,
             running: HashMap::new(),
             starts: 0,
-            crew: Crew::new(Arc::clone(inner), finished),
+            crew: WorkerPool::new(Arc::clone(inner), finished),
             meters: Meters::new(&inner.registry),
             gauges: Arc::new(Gauges::new()),
             samples: inner.config.metrics.sampling && is_recorded(),
@@ -118,7 +118,7 @@ impl<Db: Database> Run<Db> {
             answers,
             wrote_at: now,
             lingers: false,
-            outage: Outage::default(),
+            outage: DatabaseBackoff::default(),
             paused_at: now,
             renewed_at: now,
             full_since: None,
@@ -145,9 +145,9 @@ impl<Db: Database> Run<Db> {
         // First the session, so that nothing is owned by a process whose end nobody would see.
         self.start_watching();
         if let Some(session) = &mut self.session
-            && Db::SESSIONS
+            && Db::HAS_SESSION_LOCKS
         {
-            let alive = |session: &Session| session.number() > 1;
+            let alive = |session: &SessionState| session.number() > 1;
             let _ = tokio::time::timeout(SESSION, session.wait_for(alive)).await;
         }
         let asked = self.asked(Instant::now());
@@ -234,7 +234,7 @@ impl<Db: Database> Run<Db> {
         self.paused_at = long_ago(Instant::now());
     }
 
-    fn called(&mut self, call: Call) {
+    fn called(&mut self, call: Signals) {
         let now = Instant::now();
         self.meters.woken(call);
         if call.soon {
@@ -276,7 +276,7 @@ impl<Db: Database> Run<Db> {
 }
 
 /// When the session changes. False if whoever tells it is gone.
-async fn changed(session: &mut Option<watch::Receiver<Session>>) -> bool {
+async fn changed(session: &mut Option<watch::Receiver<SessionState>>) -> bool {
     match session {
         Some(session) => session.changed().await.is_ok(),
         None => std::future::pending().await,

@@ -6,17 +6,17 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::runtime::{
-    engine::{News, Want},
+    engine::{FetchRequest, FetchSummary},
     event_loop::Run,
     timers::Poll,
 };
 use crate::{
     outbox::clock::YEAR,
     runtime::{
-        fetch::{Arrived, Fetcher, Round},
+        fetch::{FetchPlan, Fetched, Fetcher},
         ownership::{
-            claim::{Claim, Claimed},
-            session::Session,
+            claim::{ClaimOutcome, ClaimRequest},
+            session::SessionState,
         },
     },
     store::{Database, Lease},
@@ -29,8 +29,8 @@ pub(in crate::runtime) struct Read<Db: Database> {
 }
 
 pub(in crate::runtime) enum Answer {
-    Round(Box<Round>, Result<Arrived, sqlx::Error>),
-    Claim(Asked, Result<Claimed, sqlx::Error>),
+    FetchPlan(Box<FetchPlan>, Result<Fetched, sqlx::Error>),
+    ClaimRequest(Asked, Result<ClaimOutcome, sqlx::Error>),
 }
 
 /// When a claim was made, and in which session.
@@ -63,7 +63,7 @@ impl<Db: Database> Run<Db> {
             self.reading = self.fetcher.take().map(|mut fetcher| {
                 tokio::spawn(async move {
                     let answer = fetcher.claim(&claim).await;
-                    let answer = Answer::Claim(asked, answer);
+                    let answer = Answer::ClaimRequest(asked, answer);
                     Read { fetcher, answer }
                 })
             });
@@ -71,8 +71,8 @@ impl<Db: Database> Run<Db> {
         }
         self.make_room(now);
         let (poll, late) = (self.agenda.take_poll(now), self.agenda.take_late(now));
-        let want = Want {
-            // Late ones may be anywhere.
+        let want = FetchRequest {
+            // LateWriters ones may be anywhere.
             poll: poll.is_some() || late,
             unprompted: poll == Some(Poll::Unprompted) && !late,
             due: self.agenda.take_due(now),
@@ -93,7 +93,7 @@ impl<Db: Database> Run<Db> {
         self.reading = self.fetcher.take().map(|mut fetcher| {
             tokio::spawn(async move {
                 let arrived = fetcher.fetch(&round).await;
-                let answer = Answer::Round(Box::new(round), arrived);
+                let answer = Answer::FetchPlan(Box::new(round), arrived);
                 Read { fetcher, answer }
             })
         });
@@ -121,18 +121,18 @@ impl<Db: Database> Run<Db> {
         };
         self.fetcher = Some(fetcher);
         let failed = match answer {
-            Answer::Claim(asked, Ok(claimed)) => {
+            Answer::ClaimRequest(asked, Ok(claimed)) => {
                 self.outage.over();
                 self.claimed(asked, claimed);
                 return;
             }
-            Answer::Round(round, Ok(arrived)) => {
+            Answer::FetchPlan(round, Ok(arrived)) => {
                 self.outage.over();
                 self.arrived(now, &round, arrived);
                 return;
             }
-            Answer::Claim(_, Err(error)) => ("renewing its leases", error),
-            Answer::Round(round, Err(error)) => {
+            Answer::ClaimRequest(_, Err(error)) => ("renewing its leases", error),
+            Answer::FetchPlan(round, Err(error)) => {
                 self.engine.failed(*round);
                 // What this fetch was to find is still to be found.
                 self.agenda.sweep(now);
@@ -144,11 +144,16 @@ impl<Db: Database> Run<Db> {
         self.agenda.wait_until(now + wait);
     }
 
-    pub(in crate::runtime) fn arrived(&mut self, now: Instant, round: &Round, arrived: Arrived) {
+    pub(in crate::runtime) fn arrived(
+        &mut self,
+        now: Instant,
+        round: &FetchPlan,
+        arrived: Fetched,
+    ) {
         let (next_due, late_possible) = (arrived.next_due, arrived.late_possible);
         let looked_for_due = round.due.is_some();
         self.meters.late(arrived.late);
-        let News { new, due, .. } = self.engine.arrived(round, arrived);
+        let FetchSummary { new, due, .. } = self.engine.arrived(round, arrived);
         if looked_for_due {
             self.agenda.next_due(now, next_due, due > 0);
         }
@@ -157,7 +162,7 @@ impl<Db: Database> Run<Db> {
         }
     }
 
-    pub(in crate::runtime) fn claimed(&mut self, asked: Asked, claimed: Claimed) {
+    pub(in crate::runtime) fn claimed(&mut self, asked: Asked, claimed: ClaimOutcome) {
         let now = Instant::now();
         let gained = self.owns(asked, &claimed);
         let since = |lease: Lease| (lease, self.left.get(&lease).copied().unwrap_or(now));
@@ -179,7 +184,7 @@ impl<Db: Database> Run<Db> {
     }
 
     /// What is owned now. What was lost is stopped. Whether something was gained.
-    pub(in crate::runtime) fn owns(&mut self, asked: Asked, claimed: &Claimed) -> bool {
+    pub(in crate::runtime) fn owns(&mut self, asked: Asked, claimed: &ClaimOutcome) -> bool {
         let changes = self.engine.claimed(&claimed.leases, asked.at);
         self.confirmed = asked.session;
         self.meters.lost(changes.lost.len());
@@ -232,7 +237,7 @@ impl<Db: Database> Run<Db> {
         at
     }
 
-    pub(in crate::runtime) fn claim(&mut self) -> Claim {
+    pub(in crate::runtime) fn claim(&mut self) -> ClaimRequest {
         let (micros, now) = (self.lease_micros(), Instant::now());
         let long = |since: &Instant| now.duration_since(*since) >= LEFT_FOR;
         let left = self.left.iter().filter(|(_, since)| long(since));
@@ -254,9 +259,9 @@ impl<Db: Database> Run<Db> {
         }
     }
 
-    pub(in crate::runtime) fn session(&self) -> Session {
+    pub(in crate::runtime) fn session(&self) -> SessionState {
         let session = self.session.as_ref();
-        session.map_or(Session::None, |session| *session.borrow())
+        session.map_or(SessionState::None, |session| *session.borrow())
     }
 
     pub(in crate::runtime) fn lease_micros(&self) -> i64 {

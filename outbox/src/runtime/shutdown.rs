@@ -10,7 +10,7 @@ use crate::runtime::{
 };
 use crate::store::{Database, Lease};
 
-/// Leases that could not be renewed while stopping: not again before this.
+/// LeaseTable that could not be renewed while stopping: not again before this.
 const RENEW_AGAIN: Duration = Duration::from_millis(100);
 
 /// How far a process is that leaves. Dropped at its end, when everything is given up.
@@ -96,7 +96,7 @@ impl<Db: Database> Run<Db> {
         self.stop_sampling();
     }
 
-    /// What was read while we stop is left to whoever comes next. Leases that were taken are to
+    /// What was read while we stop is left to whoever comes next. LeaseTable that were taken are to
     /// be given up too.
     pub(in crate::runtime) fn read_too_late(&mut self, read: Option<Read<Db>>) {
         self.reading = None;
@@ -106,12 +106,12 @@ impl<Db: Database> Run<Db> {
         };
         self.fetcher = Some(fetcher);
         match answer {
-            Answer::Claim(asked, Ok(claimed)) => {
+            Answer::ClaimRequest(asked, Ok(claimed)) => {
                 self.owns(asked, &claimed);
                 self.engine.keep_open(0);
             }
-            Answer::Claim(_, Err(_)) => {}
-            Answer::Round(round, _) => self.engine.failed(*round),
+            Answer::ClaimRequest(_, Err(_)) => {}
+            Answer::FetchPlan(round, _) => self.engine.failed(*round),
         }
     }
 

@@ -1,4 +1,4 @@
-//! [`Wake`]: tells a dispatcher of the same process that there may be something to do.
+//! [`WakeSignals`]: tells a dispatcher of the same process that there may be something to do.
 
 use std::{
     collections::HashSet,
@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 /// Shared by an outbox and its dispatcher. A call that nobody waits for is remembered, so none is
 /// lost; it is only a hint, and the poll underneath finds everything without it.
 #[derive(Debug, Default)]
-pub(crate) struct Wake {
+pub(crate) struct WakeSignals {
     notify: Notify,
     /// Something was published in a transaction that has not committed yet, as far as we know.
     soon: AtomicBool,
@@ -34,7 +34,7 @@ pub(crate) struct Wake {
 
 /// What a dispatcher was woken for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Call {
+pub(crate) struct Signals {
     pub(crate) now: bool,
     pub(crate) soon: bool,
     pub(crate) later: bool,
@@ -43,7 +43,7 @@ pub(crate) struct Call {
     pub(crate) leases: bool,
 }
 
-impl Wake {
+impl WakeSignals {
     /// There is something to do now.
     pub(crate) fn now(&self) {
         self.call(&self.now);
@@ -101,9 +101,9 @@ impl Wake {
     }
 
     /// Waits for a call. Dropping it loses nothing.
-    pub(crate) async fn called(&self) -> Call {
+    pub(crate) async fn called(&self) -> Signals {
         self.notify.notified().await;
-        Call {
+        Signals {
             now: self.now.swap(false, Ordering::AcqRel),
             soon: self.soon.swap(false, Ordering::AcqRel),
             later: self.later.swap(false, Ordering::AcqRel),

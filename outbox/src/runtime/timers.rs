@@ -32,7 +32,7 @@ pub(in crate::runtime) enum Poll {
 
 /// When what is to be done next. Written by the dispatcher's loop only.
 #[derive(Debug)]
-pub(in crate::runtime) struct Agenda {
+pub(in crate::runtime) struct Timers {
     poll_interval: Duration,
     poll: Instant,
     /// Whether something says that the next poll will find something.
@@ -50,7 +50,7 @@ pub(in crate::runtime) struct Agenda {
     not_before: Instant,
 }
 
-impl Agenda {
+impl Timers {
     pub(in crate::runtime) fn new(poll_interval: Duration, now: Instant) -> Self {
         Self {
             poll_interval,
@@ -226,8 +226,8 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
 
-    fn idle(now: Instant) -> Agenda {
-        let mut agenda = Agenda::new(Duration::from_secs(5), now);
+    fn idle(now: Instant) -> Timers {
+        let mut agenda = Timers::new(Duration::from_secs(5), now);
         assert!(agenda.take_sweep(now) && agenda.take_poll(now).is_some() && agenda.take_due(now));
         agenda
     }

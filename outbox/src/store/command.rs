@@ -1,6 +1,6 @@
 //! What was done before: commands with their results, messages that arrived.
 
-use super::Names;
+use super::TableNames;
 
 /// A command as it is stored.
 #[derive(Debug, Clone, Copy)]
@@ -11,7 +11,7 @@ pub struct CommandKey<'a> {
 
 /// What was found under a command's id.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Claim {
+pub enum CommandClaim {
     /// Nothing: it is ours until the transaction ends, and others wait for that.
     New,
     /// It was done before.
@@ -29,16 +29,16 @@ pub trait CommandSql: sqlx::Database {
     #[doc(hidden)]
     fn claim_command(
         connection: &mut Self::Connection,
-        names: &Names,
+        names: &TableNames,
         command: CommandKey<'_>,
         fingerprint: Option<&str>,
-    ) -> impl Future<Output = Result<Claim, sqlx::Error>> + Send;
+    ) -> impl Future<Output = Result<CommandClaim, sqlx::Error>> + Send;
 
     /// Keeps the result of a command that was claimed in this transaction.
     #[doc(hidden)]
     fn complete_command(
         connection: &mut Self::Connection,
-        names: &Names,
+        names: &TableNames,
         command: CommandKey<'_>,
         result: &str,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
@@ -47,7 +47,7 @@ pub trait CommandSql: sqlx::Database {
     #[doc(hidden)]
     fn receive(
         connection: &mut Self::Connection,
-        names: &Names,
+        names: &TableNames,
         source: &str,
         messages: &[&str],
     ) -> impl Future<Output = Result<Vec<String>, sqlx::Error>> + Send;
@@ -56,8 +56,8 @@ pub trait CommandSql: sqlx::Database {
     #[doc(hidden)]
     fn forget(
         connection: &mut Self::Connection,
-        names: &Names,
-        what: Remembered,
+        names: &TableNames,
+        what: Retained,
         micros: i64,
         limit: i64,
     ) -> impl Future<Output = Result<u64, sqlx::Error>> + Send;
@@ -65,12 +65,12 @@ pub trait CommandSql: sqlx::Database {
 
 /// Which of the two is forgotten.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Remembered {
+pub enum Retained {
     Commands,
     Messages,
 }
 
-impl Remembered {
+impl Retained {
     /// The name of the table, without its prefix.
     pub(crate) fn table(self) -> &'static str {
         match self {

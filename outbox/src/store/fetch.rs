@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::Names;
+use super::TableNames;
 use crate::record::Record;
 
 /// A partition's pending records with ids above `after`, the lowest first.
@@ -15,32 +15,32 @@ pub struct Page {
 
 /// A record that is in memory already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Known {
+pub struct InMemory {
     pub(crate) part: u16,
     pub(crate) id: i64,
 }
 
 /// A record as it was read.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Fetched {
+pub struct FetchedRecord {
     pub(crate) part: u16,
     pub(crate) record: Record,
 }
 
 /// Which transactions may still bring a record with a lower id than one that was seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Writers {
+pub enum OpenWriters {
     /// These. Each name stands for one transaction and is never used again.
-    Known {
+    Named {
         names: Vec<String>,
         /// The highest id that had been drawn before they were asked for, if the database tells:
         /// whoever is not among them brings higher ones only.
         drawn: Option<i64>,
     },
     /// The database does not say. What its clock shows.
-    Unknown { clock: Timestamp },
+    Unnamed { clock: Timestamp },
     /// None ever: ids are committed in their order.
-    InOrder,
+    Serial,
 }
 
 /// The statements that read. `parts` are the partitions that this process owns; `handlers` the
@@ -50,31 +50,31 @@ pub trait FetchSql: sqlx::Database {
     /// Pending records of these pages without the `known` ones, at most `per_page` of each and
     /// `limit` in all; of each partition in the order of their ids, as one moment saw them.
     #[doc(hidden)]
-    fn pending(
+    fn pending_records(
         connection: &mut Self::Connection,
-        names: &Names,
+        names: &TableNames,
         pages: &[Page],
-        known: &[Known],
+        known: &[InMemory],
         per_page: i64,
         limit: i64,
-    ) -> impl Future<Output = Result<Vec<Fetched>, sqlx::Error>> + Send;
+    ) -> impl Future<Output = Result<Vec<FetchedRecord>, sqlx::Error>> + Send;
 
     /// Scheduled records whose time has come, the most overdue first.
     #[doc(hidden)]
     fn due_records(
         connection: &mut Self::Connection,
-        names: &Names,
+        names: &TableNames,
         parts: &[u16],
         offset: i64,
         limit: i64,
-    ) -> impl Future<Output = Result<Vec<Fetched>, sqlx::Error>> + Send;
+    ) -> impl Future<Output = Result<Vec<FetchedRecord>, sqlx::Error>> + Send;
 
     /// Microseconds until the next scheduled record or delivery is due (negative: overdue).
     /// `None` if there is none.
     #[doc(hidden)]
     fn next_due(
         connection: &mut Self::Connection,
-        names: &Names,
+        names: &TableNames,
         parts: &[u16],
         handlers: &[&str],
         offset: i64,
@@ -82,23 +82,23 @@ pub trait FetchSql: sqlx::Database {
 
     /// Which other transactions are writing records now.
     #[doc(hidden)]
-    fn writers(
+    fn open_writers(
         connection: &mut Self::Connection,
-        names: &Names,
-    ) -> impl Future<Output = Result<Writers, sqlx::Error>> + Send;
+        names: &TableNames,
+    ) -> impl Future<Output = Result<OpenWriters, sqlx::Error>> + Send;
 
     /// The names of the events that were put aside because nothing handled them.
     #[doc(hidden)]
-    fn unhandled(
+    fn unhandled_events(
         connection: &mut Self::Connection,
-        names: &Names,
+        names: &TableNames,
         parts: &[u16],
     ) -> impl Future<Output = Result<Vec<String>, sqlx::Error>> + Send;
 
     /// The handlers that were paused.
     #[doc(hidden)]
-    fn paused(
+    fn paused_handlers(
         connection: &mut Self::Connection,
-        names: &Names,
+        names: &TableNames,
     ) -> impl Future<Output = Result<Vec<String>, sqlx::Error>> + Send;
 }

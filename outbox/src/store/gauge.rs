@@ -1,6 +1,6 @@
 //! What can be said at a glance, however large the tables are.
 
-use super::{Counted, Names, report::Columns};
+use super::{StatusCount, TableNames, report::Columns};
 use crate::operations::{DeliveryStatus, ErrorCount, Instance};
 
 /// One of the two tables that grow.
@@ -25,8 +25,8 @@ impl Table {
 
 /// How many there are of one status, as far as was counted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Capped {
-    pub(crate) counted: Counted,
+pub struct CappedCount {
+    pub(crate) counted: StatusCount,
     /// How many of them hold their lane up; of deliveries only.
     pub(crate) blocking: u64,
 }
@@ -38,40 +38,40 @@ pub trait GaugeSql: sqlx::Database {
     #[doc(hidden)]
     fn open_counts(
         connection: &mut Self::Connection,
-        names: &Names,
-    ) -> impl Future<Output = Result<Vec<Counted>, sqlx::Error>> + Send;
+        names: &TableNames,
+    ) -> impl Future<Output = Result<Vec<StatusCount>, sqlx::Error>> + Send;
 
     /// The same, counting no more than `cap` of each: a few pages of an index, however many there
     /// are.
     #[doc(hidden)]
     fn capped_counts(
         connection: &mut Self::Connection,
-        names: &Names,
+        names: &TableNames,
         cap: u32,
-    ) -> impl Future<Output = Result<Vec<Capped>, sqlx::Error>> + Send;
+    ) -> impl Future<Output = Result<Vec<CappedCount>, sqlx::Error>> + Send;
 
     /// How many deliveries failed for good, counting no more than `cap`.
     #[doc(hidden)]
     fn capped_failures(
         connection: &mut Self::Connection,
-        names: &Names,
+        names: &TableNames,
         cap: u32,
-    ) -> impl Future<Output = Result<Option<Capped>, sqlx::Error>> + Send;
+    ) -> impl Future<Output = Result<Option<CappedCount>, sqlx::Error>> + Send;
 
-    /// How many of each event, of these statuses: of all, or of the oldest and the newest [`END`].
+    /// How many of each event, of these statuses: of all, or of the oldest and the newest [`SAMPLE_END`].
     #[doc(hidden)]
     fn events_of(
         connection: &mut Self::Connection,
-        names: &Names,
-        parts: &[Part],
-    ) -> impl Future<Output = Result<Vec<Counted>, sqlx::Error>> + Send;
+        names: &TableNames,
+        parts: &[StatusSample],
+    ) -> impl Future<Output = Result<Vec<StatusCount>, sqlx::Error>> + Send;
 
     /// Failed deliveries by fingerprint and handler, the most frequent first, in the same way.
     #[doc(hidden)]
     fn errors_of(
         connection: &mut Self::Connection,
-        names: &Names,
-        extent: Extent,
+        names: &TableNames,
+        extent: SampleExtent,
         limit: u32,
     ) -> impl Future<Output = Result<Vec<ErrorCount>, sqlx::Error>> + Send;
 
@@ -79,7 +79,7 @@ pub trait GaugeSql: sqlx::Database {
     #[doc(hidden)]
     fn ids(
         connection: &mut Self::Connection,
-        names: &Names,
+        names: &TableNames,
         table: Table,
     ) -> impl Future<Output = Result<Option<(i64, i64)>, sqlx::Error>> + Send;
 
@@ -87,53 +87,53 @@ pub trait GaugeSql: sqlx::Database {
     #[doc(hidden)]
     fn statuses_within(
         connection: &mut Self::Connection,
-        names: &Names,
+        names: &TableNames,
         table: Table,
         ranges: &[(i64, i64)],
-    ) -> impl Future<Output = Result<Vec<Counted>, sqlx::Error>> + Send;
+    ) -> impl Future<Output = Result<Vec<StatusCount>, sqlx::Error>> + Send;
 
     /// The instances that there are, the oldest first.
     #[doc(hidden)]
     fn instances(
         connection: &mut Self::Connection,
-        names: &Names,
+        names: &TableNames,
     ) -> impl Future<Output = Result<Vec<Instance>, sqlx::Error>> + Send;
 
     /// The newest migration that was noted down.
     #[doc(hidden)]
     fn schema_version(
         connection: &mut Self::Connection,
-        names: &Names,
+        names: &TableNames,
     ) -> impl Future<Output = Result<Option<i64>, sqlx::Error>> + Send;
 }
 
 /// How much of a status is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Extent {
-    /// There are no more than twice [`END`].
+pub enum SampleExtent {
+    /// There are no more than twice [`SAMPLE_END`].
     All,
-    /// The oldest and the newest, [`END`] of each.
+    /// The oldest and the newest, [`SAMPLE_END`] of each.
     Ends,
 }
 
 /// So many at each end.
-pub(crate) const END: u32 = 5_000;
+pub(crate) const SAMPLE_END: u32 = 5_000;
 
 /// One status, and how much of it is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Part {
+pub struct StatusSample {
     pub(crate) table: Table,
     /// As it is stored.
     pub(crate) status: &'static str,
-    pub(crate) extent: Extent,
+    pub(crate) extent: SampleExtent,
 }
 
 /// Rows of a status, in the order of its path and from its other end. The same in every database.
 fn ends(
-    names: &Names,
+    names: &TableNames,
     quote: char,
-    path: impl Fn(Table, &str) -> Path,
-    part: Part,
+    path: impl Fn(Table, &str) -> IndexPath,
+    part: StatusSample,
     columns: &str,
 ) -> String {
     let (rows, status) = (names.table(part.table.name(), quote), part.status);
@@ -145,24 +145,24 @@ fn ends(
         )
     };
     match part.extent {
-        Extent::All => first('a', order, END * 2),
-        Extent::Ends => format!(
+        SampleExtent::All => first('a', order, SAMPLE_END * 2),
+        SampleExtent::Ends => format!(
             "{} union all {}",
-            first('a', order, END),
-            first('b', &back, END)
+            first('a', order, SAMPLE_END),
+            first('b', &back, SAMPLE_END)
         ),
     }
 }
 
 /// How many of each event. The same in every database.
 pub(super) fn events_of(
-    names: &Names,
+    names: &TableNames,
     quote: char,
-    path: impl Fn(Table, &str) -> Path,
-    parts: &[Part],
+    path: impl Fn(Table, &str) -> IndexPath,
+    parts: &[StatusSample],
 ) -> String {
     let record = names.table("record", quote);
-    let of = |part: &Part| {
+    let of = |part: &StatusSample| {
         let status = part.status;
         match part.table {
             Table::Record => {
@@ -185,15 +185,15 @@ pub(super) fn events_of(
 
 /// Failed deliveries by fingerprint and handler. The same in every database.
 pub(super) fn errors_of(
-    names: &Names,
+    names: &TableNames,
     quote: char,
-    path: impl Fn(Table, &str) -> Path,
-    extent: Extent,
+    path: impl Fn(Table, &str) -> IndexPath,
+    extent: SampleExtent,
     limit: u32,
 ) -> String {
     let (delivery, part) = (
         names.table("delivery", quote),
-        Part {
+        StatusSample {
             table: Table::Delivery,
             status: "failed",
             extent,
@@ -225,7 +225,7 @@ pub(super) fn open_counts(record: &str, delivery: &str) -> String {
         of(false, record, "scheduled"),
         of(false, record, "unhandled"),
         of(true, delivery, "waiting"),
-        of(true, delivery, "scheduled"),
+        of(true, delivery, "retrying"),
         of(true, delivery, "failed"),
     ]
     .join("\nunion all ")
@@ -233,22 +233,22 @@ pub(super) fn open_counts(record: &str, delivery: &str) -> String {
 
 /// How a driver finds rows of a status without looking at any other: what stands behind the table,
 /// and behind the condition.
-pub(super) type Path = (String, &'static str);
+pub(super) type IndexPath = (String, &'static str);
 
 /// The first `cap` of each status, each found on its path. The same in every database.
 pub(super) fn capped_counts(
-    names: &Names,
+    names: &TableNames,
     quote: char,
-    path: impl Fn(Table, &str) -> Path,
+    path: impl Fn(Table, &str) -> IndexPath,
     cap: u32,
 ) -> String {
     [
         (Table::Record, "pending"),
         (Table::Record, "scheduled"),
         (Table::Record, "unhandled"),
-        (Table::Delivery, DeliveryStatus::Waiting.in_table()),
-        (Table::Delivery, DeliveryStatus::Retrying.in_table()),
-        (Table::Delivery, DeliveryStatus::Failed.in_table()),
+        (Table::Delivery, DeliveryStatus::Waiting.as_str()),
+        (Table::Delivery, DeliveryStatus::Retrying.as_str()),
+        (Table::Delivery, DeliveryStatus::Failed.as_str()),
     ]
     .map(|(table, status)| capped_count(names, quote, &path, cap, (table, status)))
     .join("\nunion all ")
@@ -256,9 +256,9 @@ pub(super) fn capped_counts(
 
 /// The same for one status.
 pub(super) fn capped_count(
-    names: &Names,
+    names: &TableNames,
     quote: char,
-    path: impl Fn(Table, &str) -> Path,
+    path: impl Fn(Table, &str) -> IndexPath,
     cap: u32,
     (table, status): (Table, &str),
 ) -> String {
@@ -266,7 +266,7 @@ pub(super) fn capped_count(
     let (index, order) = path(table, status);
     // Whether it blocks is not in the indexes: asked for only where it may be one or the other.
     let (column, blocking) = match (table, status) {
-        (Table::Delivery, "scheduled" | "failed") => {
+        (Table::Delivery, "retrying" | "failed") => {
             ("blocking", "count(case when c.blocking then 1 end)")
         }
         _ => ("id", "0"),
@@ -277,8 +277,8 @@ pub(super) fn capped_count(
 }
 
 /// The columns of [`counted`](super::report::counted), then how many block.
-pub(super) fn capped(row: &impl Columns) -> Result<Capped, sqlx::Error> {
-    Ok(Capped {
+pub(super) fn capped(row: &impl Columns) -> Result<CappedCount, sqlx::Error> {
+    Ok(CappedCount {
         counted: super::report::counted(row)?,
         blocking: row.count(4)?,
     })

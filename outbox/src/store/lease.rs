@@ -2,11 +2,11 @@
 
 use uuid::Uuid;
 
-use super::Names;
+use super::TableNames;
 
 /// The right to work on one partition.
 ///
-/// Written by [`LeaseSql::take`] only, in the database's time. The epoch grows whenever the
+/// Written by [`LeaseSql::take_partitions`] only, in the database's time. The epoch grows whenever the
 /// partition changes hands, and never otherwise: whoever holds an older one owns nothing any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Lease {
@@ -44,16 +44,16 @@ impl Fence {
 
 /// Who is there, and who owns what, at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Survey {
+pub struct ClusterView {
     pub(crate) instances: Vec<Instance>,
-    pub(crate) leases: Vec<Owned>,
+    pub(crate) leases: Vec<LeaseRow>,
     /// Handlers that were paused.
     pub(crate) paused: Vec<String>,
 }
 
 /// Partition, epoch, instance, microseconds left, handler: a lease has the first two, perhaps with
 /// an owner until then; an instance has the next two; what is paused, the last one.
-pub(crate) type SurveyRow = (
+pub(crate) type ClusterViewRow = (
     Option<i16>,
     Option<i64>,
     Option<Uuid>,
@@ -61,12 +61,12 @@ pub(crate) type SurveyRow = (
     Option<String>,
 );
 
-impl Survey {
-    pub(crate) fn of(rows: Vec<SurveyRow>) -> Self {
+impl ClusterView {
+    pub(crate) fn of(rows: Vec<ClusterViewRow>) -> Self {
         let mut survey = Self::default();
         for row in rows {
             match row {
-                (Some(part), Some(epoch), owner, left, _) => survey.leases.push(Owned {
+                (Some(part), Some(epoch), owner, left, _) => survey.leases.push(LeaseRow {
                     part: part.cast_unsigned(),
                     epoch,
                     owner,
@@ -81,10 +81,10 @@ impl Survey {
     }
 }
 
-impl Survey {
+impl ClusterView {
     /// How many partitions nobody owns, or an owner whose time is up.
     pub(crate) fn orphaned(&self) -> usize {
-        let orphaned = |row: &&Owned| row.owner.is_none() || row.expired;
+        let orphaned = |row: &&LeaseRow| row.owner.is_none() || row.expired;
         self.leases.iter().filter(orphaned).count()
     }
 }
@@ -105,7 +105,7 @@ impl Instance {
 
 /// A partition and its owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Owned {
+pub(crate) struct LeaseRow {
     pub(crate) part: u16,
     pub(crate) epoch: i64,
     pub(crate) owner: Option<Uuid>,
@@ -117,14 +117,14 @@ pub(crate) struct Owned {
 /// The statements on instances and leases.
 ///
 /// An instance's row is written by its own process; any other deletes it when the instance is
-/// dead. A partition is taken by [`take`](Self::take) only, and given up by its owner, or in the
+/// dead. A partition is taken by [`take`](Self::take_partitions) only, and given up by its owner, or in the
 /// statement that buries its owner.
 pub trait LeaseSql: sqlx::Database {
     /// Adds the partitions that are missing.
     #[doc(hidden)]
-    fn seed(
+    fn seed_partitions(
         connection: &mut Self::Connection,
-        names: &Names,
+        names: &TableNames,
         partitions: u16,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 
@@ -133,7 +133,7 @@ pub trait LeaseSql: sqlx::Database {
     #[doc(hidden)]
     fn heartbeat(
         connection: &mut Self::Connection,
-        names: &Names,
+        names: &TableNames,
         owner: Uuid,
         micros: i64,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
@@ -142,7 +142,7 @@ pub trait LeaseSql: sqlx::Database {
     #[doc(hidden)]
     fn renew(
         connection: &mut Self::Connection,
-        names: &Names,
+        names: &TableNames,
         owner: Uuid,
         micros: i64,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
@@ -150,26 +150,26 @@ pub trait LeaseSql: sqlx::Database {
     /// It is leaving: the others share what it gives up, and it still owns the rest, or nothing if
     /// `frees`.
     #[doc(hidden)]
-    fn retire(
+    fn leave(
         connection: &mut Self::Connection,
-        names: &Names,
+        names: &TableNames,
         owner: Uuid,
         frees: bool,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 
     /// Who is there, and who owns what.
     #[doc(hidden)]
-    fn survey(
+    fn cluster_view(
         connection: &mut Self::Connection,
-        names: &Names,
-    ) -> impl Future<Output = Result<Survey, sqlx::Error>> + Send;
+        names: &TableNames,
+    ) -> impl Future<Output = Result<ClusterView, sqlx::Error>> + Send;
 
     /// Takes those of these partitions that nobody owns, or whose owner's time is up, for `micros`
     /// microseconds from now, each with its next epoch.
     #[doc(hidden)]
-    fn take(
+    fn take_partitions(
         connection: &mut Self::Connection,
-        names: &Names,
+        names: &TableNames,
         owner: Uuid,
         parts: &[u16],
         micros: i64,
@@ -178,9 +178,9 @@ pub trait LeaseSql: sqlx::Database {
     /// Gives these leases up, as far as they are still this owner's: at once for anyone, or for
     /// `reserved` microseconds to those who have too few.
     #[doc(hidden)]
-    fn release(
+    fn release_leases(
         connection: &mut Self::Connection,
-        names: &Names,
+        names: &TableNames,
         fence: &Fence,
         reserved: Option<i64>,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
@@ -188,17 +188,17 @@ pub trait LeaseSql: sqlx::Database {
     /// Those of these leases that are still this owner's, and stay so until the transaction of the
     /// caller ends.
     #[doc(hidden)]
-    fn still_held(
+    fn lock_leases(
         connection: &mut Self::Connection,
-        names: &Names,
+        names: &TableNames,
         fence: &Fence,
     ) -> impl Future<Output = Result<Vec<u16>, sqlx::Error>> + Send;
 
     /// Deletes an instance whose time is up, and frees what it owned.
     #[doc(hidden)]
-    fn bury(
+    fn reap_expired(
         connection: &mut Self::Connection,
-        names: &Names,
+        names: &TableNames,
         instance: Uuid,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 }

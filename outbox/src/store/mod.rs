@@ -2,16 +2,16 @@
 //! other, function by function.
 
 mod command;
+mod connection;
+mod delivery;
 mod fetch;
 mod gauge;
 mod lease;
-mod link;
 mod migrate;
 #[cfg(feature = "mysql")]
 mod mysql;
 mod names;
 mod operate;
-mod parked;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod report;
@@ -30,22 +30,22 @@ use jiff::Timestamp;
 use sqlx::{AssertSqlSafe, Pool, SqlSafeStr as _, SqlStr};
 
 use crate::{outbox::Result, record::Record};
-pub(crate) use command::{Claim, CommandKey, CommandSql, Remembered};
-pub(crate) use fetch::{FetchSql, Fetched, Known, Page, Writers};
-pub(crate) use gauge::{Capped, END, Extent, GaugeSql, Part, Table};
+pub(crate) use command::{CommandClaim, CommandKey, CommandSql, Retained};
+pub(crate) use connection::KeptConnection;
+pub(crate) use delivery::{DeliverySql, DueDeliveryName, FetchedDelivery, LaneName, RunnableOrder};
+pub(crate) use fetch::{FetchSql, FetchedRecord, InMemory, OpenWriters, Page};
+pub(crate) use gauge::{CappedCount, GaugeSql, SAMPLE_END, SampleExtent, StatusSample, Table};
 #[cfg(test)]
-pub(crate) use lease::Owned;
-pub(crate) use lease::{Fence, Instance, Lease, LeaseSql, Survey, SurveyRow};
-pub(crate) use link::Link;
+pub(crate) use lease::LeaseRow;
+pub(crate) use lease::{ClusterView, ClusterViewRow, Fence, Instance, Lease, LeaseSql};
 pub(crate) use migrate::Migration;
 pub(crate) use migrate::printed;
-pub(crate) use names::Names;
+pub(crate) use names::TableNames;
 pub(crate) use operate::{OperateSql, Prunable};
-pub(crate) use parked::{DueDelivery, Expected, FetchedDelivery, LaneName, ParkedSql};
-pub(crate) use report::{Counted, Query, ReportSql};
+pub(crate) use report::{ListQuery, ReportSql, StatusCount};
 pub(crate) use settle::{Batch, DeliveryRow, FailureRow, SettleSql};
 pub(crate) use transaction::{NotCommitted, TransactSql};
-pub(crate) use watch::{Gone, Heard, SessionKey, Tick, WatchSql};
+pub(crate) use watch::{LostSession, Notification, PollResult, SessionKey, WatchSql};
 
 /// A database that can hold the outbox: `sqlx::Sqlite`, `sqlx::Postgres` or `sqlx::MySql`, each
 /// with the feature of the same name.
@@ -61,7 +61,7 @@ pub trait Driver:
     + PublishSql
     + LeaseSql
     + FetchSql
-    + ParkedSql
+    + DeliverySql
     + SettleSql
     + ReportSql
     + GaugeSql
@@ -76,24 +76,24 @@ pub trait Driver:
 pub trait SchemaSql: sqlx::Database {
     /// Every step from nothing to the newest schema, in order.
     #[doc(hidden)]
-    fn migrations(names: &Names) -> Vec<Migration>;
+    fn migrations(names: &TableNames) -> Vec<Migration>;
 
     /// Applies the steps that are missing, one process at a time. The version that was found.
     #[doc(hidden)]
-    fn migrate(pool: &Pool<Self>, names: &Names) -> impl Future<Output = Result<i64>> + Send;
+    fn migrate(pool: &Pool<Self>, names: &TableNames) -> impl Future<Output = Result<i64>> + Send;
 }
 
 /// The statements of publishing.
 pub trait PublishSql: sqlx::Database {
     /// The statements of publishing, with the names of the tables in them.
     #[doc(hidden)]
-    fn inserts(names: &Names) -> Inserts;
+    fn inserts(names: &TableNames) -> PublishStatements;
 
     /// Writes one record. `None` if its dedup key is there already.
     #[doc(hidden)]
     fn insert(
         connection: &mut Self::Connection,
-        inserts: &Inserts,
+        inserts: &PublishStatements,
         record: &NewRecord,
     ) -> impl Future<Output = Result<Option<i64>, sqlx::Error>> + Send;
 
@@ -102,7 +102,7 @@ pub trait PublishSql: sqlx::Database {
     #[doc(hidden)]
     fn insert_all(
         connection: &mut Self::Connection,
-        inserts: &Inserts,
+        inserts: &PublishStatements,
         records: &[NewRecord],
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 
@@ -112,7 +112,7 @@ pub trait PublishSql: sqlx::Database {
     #[doc(hidden)]
     fn stamp(
         _: &mut Self::Connection,
-        _: &Names,
+        _: &TableNames,
         _: uuid::Uuid,
         _: i64,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send {
@@ -182,7 +182,7 @@ pub(crate) fn micros(time: Duration) -> i64 {
 
 /// The statements of publishing, made once per outbox.
 #[derive(Debug, Clone)]
-pub struct Inserts {
+pub struct PublishStatements {
     pub(crate) one: SqlStr,
     pub(crate) one_deduplicated: SqlStr,
     pub(crate) many: SqlStr,
@@ -193,7 +193,7 @@ fn headers(json: &str) -> BTreeMap<String, String> {
     serde_json::from_str(json).unwrap_or_default()
 }
 
-/// SQL that was put together from our own text and checked [`Names`].
+/// SQL that was put together from our own text and checked [`TableNames`].
 pub(crate) fn trusted(sql: String) -> SqlStr {
     AssertSqlSafe(sql).into_sql_str()
 }

@@ -6,12 +6,12 @@ use crate::outbox::{Error, Result};
 
 /// The prefix of all tables, and the schema (or database) they are in.
 #[derive(Debug, Clone)]
-pub struct Names {
+pub struct TableNames {
     schema: Option<String>,
     prefix: String,
 }
 
-impl Names {
+impl TableNames {
     pub(crate) fn new(schema: Option<String>, prefix: String) -> Result<Self> {
         if let Some(schema) = &schema {
             check("a schema", schema)?;
@@ -57,7 +57,7 @@ impl Names {
     }
 }
 
-impl fmt::Display for Names {
+impl fmt::Display for TableNames {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.schema {
             Some(schema) => write!(f, "{schema}.{}*", self.prefix),
@@ -98,13 +98,13 @@ mod tests {
             &"x".repeat(31),
             "a\0",
         ] {
-            assert!(Names::new(None, bad.to_owned()).is_err(), "{bad:?}");
+            assert!(TableNames::new(None, bad.to_owned()).is_err(), "{bad:?}");
             assert!(
-                Names::new(Some(bad.to_owned()), "outbox_".to_owned()).is_err(),
+                TableNames::new(Some(bad.to_owned()), "outbox_".to_owned()).is_err(),
                 "{bad:?}"
             );
         }
-        let names = Names::new(Some("shop".to_owned()), "outbox_".to_owned()).unwrap();
+        let names = TableNames::new(Some("shop".to_owned()), "outbox_".to_owned()).unwrap();
         assert_eq!(names.table("record", '"'), "\"shop\".\"outbox_record\"");
         assert_eq!(names.plain("record_due"), "outbox_record_due");
     }

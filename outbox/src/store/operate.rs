@@ -1,6 +1,6 @@
 //! What a person on call changes.
 
-use super::Names;
+use super::TableNames;
 use crate::operations::{DeliveryStatus, RecordStatus};
 
 /// A record in the order of ids, as far as pruning wants to know it.
@@ -27,7 +27,7 @@ pub trait OperateSql: sqlx::Database {
     #[doc(hidden)]
     fn record_status(
         connection: &mut Self::Connection,
-        names: &Names,
+        names: &TableNames,
         record_id: i64,
     ) -> impl Future<Output = Result<Option<RecordStatus>, sqlx::Error>> + Send;
 
@@ -35,7 +35,7 @@ pub trait OperateSql: sqlx::Database {
     #[doc(hidden)]
     fn deliveries_of(
         connection: &mut Self::Connection,
-        names: &Names,
+        names: &TableNames,
         record_id: i64,
         handler: Option<&str>,
     ) -> impl Future<Output = Result<Vec<(i64, DeliveryStatus)>, sqlx::Error>> + Send;
@@ -45,7 +45,7 @@ pub trait OperateSql: sqlx::Database {
     #[doc(hidden)]
     fn replay(
         connection: &mut Self::Connection,
-        names: &Names,
+        names: &TableNames,
         ids: &[i64],
     ) -> impl Future<Output = Result<u64, sqlx::Error>> + Send;
 
@@ -53,7 +53,7 @@ pub trait OperateSql: sqlx::Database {
     #[doc(hidden)]
     fn bring_forward(
         connection: &mut Self::Connection,
-        names: &Names,
+        names: &TableNames,
         record_ids: &[i64],
     ) -> impl Future<Output = Result<u64, sqlx::Error>> + Send;
 
@@ -61,7 +61,7 @@ pub trait OperateSql: sqlx::Database {
     #[doc(hidden)]
     fn discard(
         connection: &mut Self::Connection,
-        names: &Names,
+        names: &TableNames,
         ids: &[i64],
     ) -> impl Future<Output = Result<u64, sqlx::Error>> + Send;
 
@@ -70,7 +70,7 @@ pub trait OperateSql: sqlx::Database {
     #[doc(hidden)]
     fn end_records(
         connection: &mut Self::Connection,
-        names: &Names,
+        names: &TableNames,
         record_ids: &[i64],
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 
@@ -78,7 +78,7 @@ pub trait OperateSql: sqlx::Database {
     #[doc(hidden)]
     fn promote(
         connection: &mut Self::Connection,
-        names: &Names,
+        names: &TableNames,
         ids: &[i64],
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 
@@ -86,7 +86,7 @@ pub trait OperateSql: sqlx::Database {
     #[doc(hidden)]
     fn discard_records(
         connection: &mut Self::Connection,
-        names: &Names,
+        names: &TableNames,
         record_ids: &[i64],
     ) -> impl Future<Output = Result<u64, sqlx::Error>> + Send;
 
@@ -94,7 +94,7 @@ pub trait OperateSql: sqlx::Database {
     #[doc(hidden)]
     fn pause(
         connection: &mut Self::Connection,
-        names: &Names,
+        names: &TableNames,
         handler: &str,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 
@@ -102,7 +102,7 @@ pub trait OperateSql: sqlx::Database {
     #[doc(hidden)]
     fn resume(
         connection: &mut Self::Connection,
-        names: &Names,
+        names: &TableNames,
         handler: &str,
     ) -> impl Future<Output = Result<bool, sqlx::Error>> + Send;
 
@@ -110,7 +110,7 @@ pub trait OperateSql: sqlx::Database {
     #[doc(hidden)]
     fn prunable(
         connection: &mut Self::Connection,
-        names: &Names,
+        names: &TableNames,
         after: i64,
         micros: i64,
         limit: i64,
@@ -121,7 +121,7 @@ pub trait OperateSql: sqlx::Database {
     #[doc(hidden)]
     fn delete(
         connection: &mut Self::Connection,
-        names: &Names,
+        names: &TableNames,
         record_ids: &[i64],
     ) -> impl Future<Output = Result<u64, sqlx::Error>> + Send;
 }

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use sqlx::{ColumnIndex, Decode, Row, Type};
 use uuid::Uuid;
 
-use super::Names;
+use super::TableNames;
 use crate::{
     operations::{
         BlockedLane, Delivery, DeliveryStatus, ErrorCount, Failure, Inspected, Listed,
@@ -18,7 +18,7 @@ use crate::{
 /// A [`Filter`](crate::operations::Filter) with the part of its result that is wanted. Ids are
 /// those of deliveries where deliveries are listed, else those of records.
 #[derive(Debug, Clone, Copy)]
-pub struct Query<'a> {
+pub struct ListQuery<'a> {
     pub(crate) event: Option<&'a str>,
     pub(crate) handler: Option<&'a str>,
     pub(crate) key: Option<&'a str>,
@@ -31,7 +31,7 @@ pub struct Query<'a> {
     pub(crate) limit: i64,
 }
 
-impl Query<'_> {
+impl ListQuery<'_> {
     /// How an id is compared with `after`, and what it is ordered by.
     pub(crate) fn order(&self) -> (&'static str, &'static str) {
         if self.newest_first {
@@ -44,7 +44,7 @@ impl Query<'_> {
 
 /// How many there are of one status, of one event where events are told apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Counted {
+pub struct StatusCount {
     pub(crate) status: Status,
     pub(crate) event: Option<String>,
     pub(crate) count: u64,
@@ -56,22 +56,22 @@ pub trait ReportSql: sqlx::Database {
     #[doc(hidden)]
     fn counts(
         connection: &mut Self::Connection,
-        names: &Names,
-    ) -> impl Future<Output = Result<Vec<Counted>, sqlx::Error>> + Send;
+        names: &TableNames,
+    ) -> impl Future<Output = Result<Vec<StatusCount>, sqlx::Error>> + Send;
 
     /// How many unfinished records (`split` ones are their deliveries) and deliveries of each
     /// status and event.
     #[doc(hidden)]
     fn counts_by_event(
         connection: &mut Self::Connection,
-        names: &Names,
-    ) -> impl Future<Output = Result<Vec<Counted>, sqlx::Error>> + Send;
+        names: &TableNames,
+    ) -> impl Future<Output = Result<Vec<StatusCount>, sqlx::Error>> + Send;
 
     /// Failed deliveries by fingerprint and handler, the most frequent first.
     #[doc(hidden)]
     fn counts_by_error(
         connection: &mut Self::Connection,
-        names: &Names,
+        names: &TableNames,
         limit: i64,
     ) -> impl Future<Output = Result<Vec<ErrorCount>, sqlx::Error>> + Send;
 
@@ -79,7 +79,7 @@ pub trait ReportSql: sqlx::Database {
     #[doc(hidden)]
     fn oldest_pending(
         connection: &mut Self::Connection,
-        names: &Names,
+        names: &TableNames,
         partitions: u16,
     ) -> impl Future<Output = Result<Option<(i64, i64)>, sqlx::Error>> + Send;
 
@@ -87,34 +87,34 @@ pub trait ReportSql: sqlx::Database {
     #[doc(hidden)]
     fn list_records(
         connection: &mut Self::Connection,
-        names: &Names,
+        names: &TableNames,
         status: Option<RecordStatus>,
-        query: Query<'_>,
+        query: ListQuery<'_>,
     ) -> impl Future<Output = Result<Vec<Listed>, sqlx::Error>> + Send;
 
     /// Deliveries with this status.
     #[doc(hidden)]
     fn list_deliveries(
         connection: &mut Self::Connection,
-        names: &Names,
+        names: &TableNames,
         status: DeliveryStatus,
-        query: Query<'_>,
+        query: ListQuery<'_>,
     ) -> impl Future<Output = Result<Vec<Listed>, sqlx::Error>> + Send;
 
     /// How many records or deliveries, with this status or any, beyond `after`.
     #[doc(hidden)]
     fn count(
         connection: &mut Self::Connection,
-        names: &Names,
+        names: &TableNames,
         status: Option<Status>,
-        query: Query<'_>,
+        query: ListQuery<'_>,
     ) -> impl Future<Output = Result<u64, sqlx::Error>> + Send;
 
     /// Everything of one record.
     #[doc(hidden)]
     fn inspect(
         connection: &mut Self::Connection,
-        names: &Names,
+        names: &TableNames,
         record_id: i64,
     ) -> impl Future<Output = Result<Option<Inspected>, sqlx::Error>> + Send;
 
@@ -122,9 +122,9 @@ pub trait ReportSql: sqlx::Database {
     #[doc(hidden)]
     fn blocked_lanes(
         connection: &mut Self::Connection,
-        names: &Names,
+        names: &TableNames,
         status: Option<DeliveryStatus>,
-        query: Query<'_>,
+        query: ListQuery<'_>,
     ) -> impl Future<Output = Result<Vec<BlockedLane>, sqlx::Error>> + Send;
 }
 
@@ -198,14 +198,14 @@ fn moment(micros: i64) -> Timestamp {
 }
 
 /// Columns: whether it is the status of a delivery, status, event, count.
-pub(super) fn counted(row: &impl Columns) -> Result<Counted, sqlx::Error> {
+pub(super) fn counted(row: &impl Columns) -> Result<StatusCount, sqlx::Error> {
     let status = row.text(1)?;
     let status = if row.flag(0)? {
         DeliveryStatus::stored(&status)?.into()
     } else {
         RecordStatus::stored(&status)?.into()
     };
-    Ok(Counted {
+    Ok(StatusCount {
         status,
         event: row.maybe_text(2)?,
         count: row.count(3)?,

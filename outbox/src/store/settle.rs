@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::{Fence, Names};
+use super::{Fence, TableNames};
 
 /// What became of many records, written at once.
 #[derive(Debug, Default)]
@@ -103,7 +103,7 @@ pub(crate) struct FailureRow {
 }
 
 /// How many failures of one delivery are remembered; the oldest are forgotten.
-pub(crate) const KEPT_FAILURES: u32 = 50;
+pub(crate) const MAX_FAILURES_KEPT: u32 = 50;
 
 /// Many rows as one JSON array.
 pub(crate) fn json(rows: &(impl Serialize + ?Sized)) -> Result<String, sqlx::Error> {
@@ -117,7 +117,7 @@ pub trait SettleSql: sqlx::Database {
     #[doc(hidden)]
     fn settle(
         connection: &mut Self::Connection,
-        names: &Names,
+        names: &TableNames,
         fence: &Fence,
         batch: &Batch,
         keep: bool,
@@ -125,14 +125,14 @@ pub trait SettleSql: sqlx::Database {
 
     /// Marks the transaction that a handler is given.
     #[doc(hidden)]
-    fn mark(
+    fn mark_transaction(
         connection: &mut Self::Connection,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 
     /// An error if it is not the marked transaction any more: some databases end one by
     /// themselves, as after a deadlock, and what the handler did after that was outside of it.
     #[doc(hidden)]
-    fn marked(
+    fn check_mark(
         connection: &mut Self::Connection,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 
@@ -140,9 +140,9 @@ pub trait SettleSql: sqlx::Database {
     /// still ours and as it was read; if not, the transaction must not commit. `stored`: it had a
     /// delivery when it was started; otherwise it may have got one since.
     #[doc(hidden)]
-    fn complete(
+    fn complete_in_transaction(
         connection: &mut Self::Connection,
-        names: &Names,
+        names: &TableNames,
         fence: &Fence,
         row: &DeliveryRow,
         stored: bool,
@@ -151,9 +151,9 @@ pub trait SettleSql: sqlx::Database {
 
     /// Deliveries of a handler that has a new id become the new one's.
     #[doc(hidden)]
-    fn rename(
+    fn rename_handler(
         connection: &mut Self::Connection,
-        names: &Names,
+        names: &TableNames,
         fence: &Fence,
         from: &str,
         to: &str,
@@ -161,9 +161,9 @@ pub trait SettleSql: sqlx::Database {
 
     /// At most `limit` unhandled records of this event become pending again. How many did.
     #[doc(hidden)]
-    fn requeue(
+    fn requeue_unhandled(
         connection: &mut Self::Connection,
-        names: &Names,
+        names: &TableNames,
         fence: &Fence,
         event: &str,
         limit: i64,
@@ -172,7 +172,7 @@ pub trait SettleSql: sqlx::Database {
     /// Prepares a connection that is kept; `settles`: for writing what became of records. Nothing
     /// that a transaction of somebody else must not find, behind a proxy that shares sessions.
     #[doc(hidden)]
-    fn tune(
+    fn configure(
         connection: &mut Self::Connection,
         settles: bool,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;

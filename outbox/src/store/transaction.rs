@@ -9,7 +9,7 @@ pub trait TransactSql: sqlx::Database {
     /// A session has settings of its own while such a transaction is open: it is not to go back
     /// to the pool without [`rollback`](Self::rollback), not even when a future is dropped.
     #[doc(hidden)]
-    const SETS_SESSION: bool = false;
+    const CHANGES_SESSION: bool = false;
 
     /// The statement that begins one.
     #[doc(hidden)]

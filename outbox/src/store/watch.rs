@@ -6,11 +6,11 @@ use std::time::Duration;
 use sqlx::Pool;
 use uuid::Uuid;
 
-use super::Names;
+use super::TableNames;
 
 /// What a look says that costs next to nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Tick {
+pub struct PollResult {
     /// The highest id of a record that can be seen, at least what was asked with.
     pub(crate) highest: i64,
     /// Whether a transaction is under way that may have published, where the database says so.
@@ -21,7 +21,7 @@ pub struct Tick {
     /// How many other instances there are.
     pub(crate) peers: u32,
     /// Instances whose session is gone.
-    pub(crate) gone: Vec<Gone>,
+    pub(crate) gone: Vec<LostSession>,
     /// Whether the session that was asked with is this very one.
     pub(crate) held: bool,
     /// Whether the others can see that.
@@ -30,7 +30,7 @@ pub struct Tick {
 
 /// An instance whose session is gone.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Gone {
+pub(crate) struct LostSession {
     pub(crate) id: Uuid,
     /// Which one: it may have another by now.
     pub(crate) session: String,
@@ -40,13 +40,13 @@ pub(crate) struct Gone {
 
 /// What a process was told by another.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Heard {
+pub enum Notification {
     /// Records were published in these partitions.
-    Records(Vec<u16>),
+    Published(Vec<u16>),
     /// Partitions changed hands, or an instance has come or gone.
-    Leases,
+    OwnershipChanged,
     /// The connection is lost.
-    Nothing,
+    ConnectionLost,
 }
 
 /// A session that tells others that this process lives: they see when it ends.
@@ -67,40 +67,42 @@ impl SessionKey {
 /// The statements of watching, on a connection of their own.
 pub trait WatchSql: sqlx::Database {
     /// The connection on which signs are waited for.
-    type Line: Send;
+    type WatchConnection: Send;
 
     /// Whether the database tells when a session has ended.
-    const SESSIONS: bool;
+    const HAS_SESSION_LOCKS: bool;
     /// Whether it tells when something was published, to those who sleep.
-    const LISTENS: bool;
+    const HAS_NOTIFICATIONS: bool;
     /// The longest time between two looks while it does not.
-    const LOOK_EVERY: Duration;
+    const LONGEST_POLL_GAP: Duration;
 
     #[doc(hidden)]
     fn open(
         pool: &Pool<Self>,
-        names: &Names,
-    ) -> impl Future<Output = Result<Self::Line, sqlx::Error>> + Send;
+        names: &TableNames,
+    ) -> impl Future<Output = Result<Self::WatchConnection, sqlx::Error>> + Send;
 
     /// Ties this instance to the session of the line.
     #[doc(hidden)]
-    fn hold(
-        line: &mut Self::Line,
+    fn lock_session(
+        line: &mut Self::WatchConnection,
         session: SessionKey,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 
     /// The end of that, where the connection goes on.
     #[doc(hidden)]
-    fn let_go(_: &mut Self::Line) -> impl Future<Output = Result<(), sqlx::Error>> + Send {
+    fn unlock_session(
+        _: &mut Self::WatchConnection,
+    ) -> impl Future<Output = Result<(), sqlx::Error>> + Send {
         async { Ok(()) }
     }
 
     /// Joins, for `micros` microseconds from now, so that the others never see this instance
     /// without its session.
     #[doc(hidden)]
-    fn join(
-        _: &mut Self::Line,
-        _: &Names,
+    fn register(
+        _: &mut Self::WatchConnection,
+        _: &TableNames,
         _owner: Uuid,
         _: SessionKey,
         _micros: i64,
@@ -110,36 +112,36 @@ pub trait WatchSql: sqlx::Database {
 
     /// Lets the others see it, or not any more, and whether this instance is wary. Awake.
     #[doc(hidden)]
-    fn show(
-        line: &mut Self::Line,
-        names: &Names,
+    fn advertise(
+        line: &mut Self::WatchConnection,
+        names: &TableNames,
         owner: Uuid,
         session: Option<SessionKey>,
         wary: bool,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 
     #[doc(hidden)]
-    fn tick(
-        line: &mut Self::Line,
-        names: &Names,
+    fn poll(
+        line: &mut Self::WatchConnection,
+        names: &TableNames,
         owner: Uuid,
         session: Option<SessionKey>,
         highest: i64,
-    ) -> impl Future<Output = Result<Tick, sqlx::Error>> + Send;
+    ) -> impl Future<Output = Result<PollResult, sqlx::Error>> + Send;
 
     /// Deletes an instance whose session is gone, and frees what it owned.
     #[doc(hidden)]
-    fn bury_gone(
-        line: &mut Self::Line,
-        names: &Names,
+    fn reap_lost(
+        line: &mut Self::WatchConnection,
+        names: &TableNames,
         instance: Uuid,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 
     /// Asks whoever publishes to tell this instance, or not to.
     #[doc(hidden)]
-    fn sleep(
-        _: &mut Self::Line,
-        _: &Names,
+    fn set_listening(
+        _: &mut Self::WatchConnection,
+        _: &TableNames,
         _: Uuid,
         _asleep: bool,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send {
@@ -148,13 +150,15 @@ pub trait WatchSql: sqlx::Database {
 
     /// Waits to be told something. Dropping it loses nothing.
     #[doc(hidden)]
-    fn heard(line: &mut Self::Line) -> impl Future<Output = Result<Heard, sqlx::Error>> + Send;
+    fn next_notification(
+        line: &mut Self::WatchConnection,
+    ) -> impl Future<Output = Result<Notification, sqlx::Error>> + Send;
 
     /// Tells the others that partitions changed hands, or that this instance has come or gone.
     #[doc(hidden)]
-    fn ring(
+    fn notify_peers(
         _: &mut Self::Connection,
-        _: &Names,
+        _: &TableNames,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send {
         async { Ok(()) }
     }

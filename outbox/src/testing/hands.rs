@@ -20,11 +20,11 @@ use crate::{
     },
     retry::{Decision, NoHandler},
     runtime::{
-        engine::{Engine, Want},
+        engine::{Engine, FetchRequest},
         fetch::Fetcher,
         lane::{HandlerIx, Work},
         settle::settler::Settler,
-        work::attempt::AttemptOf,
+        work::attempt::HandlerAttempt,
     },
     store::{Batch, Fence, sqlite::testing as sql},
 };
@@ -171,7 +171,7 @@ impl Run<'_> {
         };
         let at = self.hands.clock.now();
         let fence = self.engine.leases.fence();
-        let attempt = AttemptOf {
+        let attempt = HandlerAttempt {
             inner,
             handler: entry,
             fence: &fence,
@@ -224,7 +224,7 @@ impl Run<'_> {
         self.next_due = later.iter().map(|row| row.due_at).min();
         let due = due.into_iter().map(|row| (row.record_id, row.handler));
         let due: HashSet<(i64, Option<String>)> = due.collect();
-        let mut want = Want {
+        let mut want = FetchRequest {
             poll: true,
             unprompted: false,
             due: !due.is_empty(),
@@ -250,9 +250,9 @@ impl Run<'_> {
             });
             self.engine.arrived(&round, arrived);
             let offset = want.offset;
-            want = Want {
+            want = FetchRequest {
                 offset,
-                ..Want::default()
+                ..FetchRequest::default()
             };
         }
     }

@@ -12,7 +12,7 @@ use crate::{
     record::{Record, failure::Failure},
     registry::PermanentFailure,
     retry::NoHandler,
-    store::{Batch, DeliveryRow, FailureRow, Fetched, sqlite::testing as sql},
+    store::{Batch, DeliveryRow, FailureRow, FetchedRecord, sqlite::testing as sql},
 };
 
 /// A state to put a record into; see [`Kit::restore`].
@@ -88,7 +88,7 @@ impl Kit {
         let mut connection = hands.connection().await?;
         let names = &self.outbox.inner.names;
         let found = sql::record(&mut connection, names, record_id).await;
-        let Fetched { part, record } = found
+        let FetchedRecord { part, record } = found
             .map_err(database)?
             .ok_or(KitError::NoSuchRecord(record_id))?;
         let delivery = self.delivery_row(part, &record, &state)?;
@@ -158,7 +158,7 @@ impl Kit {
         let (status, blocking, delay) = match state {
             Restore::Retrying { due_in, .. } => {
                 let micros = i64::try_from(due_in.as_micros()).unwrap_or(i64::MAX / 4);
-                ("scheduled", ordered, Some(micros))
+                ("retrying", ordered, Some(micros))
             }
             Restore::Failed { .. } => ("failed", ordered && !skips, None),
             _ => ("waiting", true, None),

@@ -8,7 +8,7 @@ use std::{
 
 use tokio::time::{Instant, timeout};
 
-use crate::operations::health::{DatabaseHealth, DispatcherHealth, Health, heart::State};
+use crate::operations::health::{DatabaseHealth, DispatcherHealth, Health, liveness::State};
 use crate::{outbox::Outbox, store::Database};
 
 /// A probe; see [`Outbox::health`].
@@ -22,7 +22,7 @@ pub struct HealthCheck<Db: Database> {
     limit: Duration,
 }
 
-/// Counted up to this many where no limit is given.
+/// StatusCount up to this many where no limit is given.
 const COUNTED: u32 = 1_000;
 
 impl<Db: Database> Outbox<Db> {

@@ -2,9 +2,9 @@
 //! [`Outbox::health`](crate::outbox::Outbox::health).
 
 mod check;
-mod heart;
+mod liveness;
 mod report;
 
 pub use check::HealthCheck;
-pub(crate) use heart::Heart;
+pub(crate) use liveness::Liveness;
 pub use report::{DatabaseHealth, DispatcherHealth, Health};

@@ -14,7 +14,7 @@ use hashbrown::{DefaultHashBuilder, HashMap, HashSet};
 /// a fetch that is under way while something is written is wrong about nothing: a lane of which
 /// rows were written stays in memory until it has arrived, and knows better.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct MayBlock {
+pub(crate) struct BlockingKeys {
     /// Partitions of which no more is known.
     parts: HashSet<u16>,
     /// Of the others, the hashes of keys: two that have the same are both asked about.
@@ -25,7 +25,7 @@ pub(crate) struct MayBlock {
 /// How many keys are remembered. All of a partition may block that has more than its share.
 const MOST: usize = 131_072;
 
-impl MayBlock {
+impl BlockingKeys {
     pub(crate) fn contains(&self, part: u16, key: &str) -> bool {
         // Mostly there is nothing, and no need to hash.
         self.parts.contains(&part)
@@ -80,14 +80,14 @@ impl MayBlock {
 mod tests {
     use super::*;
 
-    fn read(keys: &[(u16, &str)], per_part: usize) -> MayBlock {
+    fn read(keys: &[(u16, &str)], per_part: usize) -> BlockingKeys {
         let keys: Vec<(u16, String)> = keys.iter().map(|(p, key)| (*p, (*key).into())).collect();
-        MayBlock::default().read(&keys, per_part)
+        BlockingKeys::default().read(&keys, per_part)
     }
 
     #[test]
     fn of_a_partition_that_was_gained_every_key_may_block_until_it_was_read() {
-        let mut may_block = MayBlock::default();
+        let mut may_block = BlockingKeys::default();
         assert!(!may_block.contains(3, "a"));
         may_block.add_part(3);
         assert!(may_block.contains(3, "a") && may_block.contains(3, "b"));
@@ -109,15 +109,15 @@ mod tests {
 
     #[test]
     fn no_more_keys_are_remembered_than_there_is_room_for_and_none_is_missed() {
-        let mut may_block = MayBlock::default();
+        let mut may_block = BlockingKeys::default();
         for n in 0..MOST + 10 {
             may_block.add(7, &format!("key {n}"));
         }
         assert_eq!(may_block.keys.len(), MOST);
         assert!((0..MOST + 10).all(|n| may_block.contains(7, &format!("key {n}"))));
         assert!(!may_block.contains(8, "other"));
-        assert!(MayBlock::per_part(64) * 64 <= MOST);
-        assert_eq!(MayBlock::per_part(0), MOST);
-        assert_eq!(MayBlock::per_part(MOST * 2), 1);
+        assert!(BlockingKeys::per_part(64) * 64 <= MOST);
+        assert_eq!(BlockingKeys::per_part(0), MOST);
+        assert_eq!(BlockingKeys::per_part(MOST * 2), 1);
     }
 }

@@ -7,22 +7,22 @@ use sqlx::Pool;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use crate::runtime::fetch::{Late, MayBlock, Plan};
+use crate::runtime::fetch::{BlockingKeys, LateWriters, PagePlan};
 use crate::{
     registry::route::Router,
     runtime::{
         lane::HandlerIx,
-        ownership::claim::{Claim, Claimed},
+        ownership::claim::{ClaimOutcome, ClaimRequest},
     },
     store::{
-        Database, DueDelivery, Expected, Fence, Fetched, FetchedDelivery, Known, LaneName, Lease,
-        Link, Names,
+        Database, DueDeliveryName, Fence, FetchedDelivery, FetchedRecord, InMemory, KeptConnection,
+        LaneName, Lease, RunnableOrder, TableNames,
     },
 };
 
 /// What is to be read.
 #[derive(Debug)]
-pub(crate) struct Round {
+pub(crate) struct FetchPlan {
     pub(crate) parts: Vec<u16>,
     /// Handlers that may run here now.
     pub(crate) handlers: Vec<&'static str>,
@@ -34,15 +34,15 @@ pub(crate) struct Round {
     pub(crate) due: Option<usize>,
     /// Deliveries that are in memory: not to be read again.
     pub(crate) known_deliveries: HashSet<(i64, HandlerIx)>,
-    pub(crate) pending: Option<Plan>,
+    pub(crate) pending: Option<PagePlan>,
     /// Nothing says that there is something pending, and nothing is in memory.
     pub(crate) unprompted: bool,
     /// Keys in which something may block.
-    pub(crate) may_block: Arc<MayBlock>,
+    pub(crate) may_block: Arc<BlockingKeys>,
     /// The highest id that was seen before.
     pub(crate) highest: i64,
     /// Records that are in memory: not to be read again.
-    pub(crate) known: Vec<Known>,
+    pub(crate) known: Vec<InMemory>,
     /// Read everything again, and in which keys something blocks.
     pub(crate) sweep: bool,
     /// Find lanes of all handlers that could run, at most this many.
@@ -56,13 +56,13 @@ pub(crate) struct Round {
 
 /// What was read.
 #[derive(Debug, Default)]
-pub(crate) struct Arrived {
+pub(crate) struct Fetched {
     pub(crate) lanes: Vec<(LaneName, Vec<FetchedDelivery>)>,
-    pub(crate) due_records: Vec<Fetched>,
+    pub(crate) due_records: Vec<FetchedRecord>,
     pub(crate) due_deliveries: Vec<FetchedDelivery>,
     /// Microseconds until something is due.
     pub(crate) next_due: Option<i64>,
-    pub(crate) pending: Vec<Fetched>,
+    pub(crate) pending: Vec<FetchedRecord>,
     /// Of the lanes of all records above, those in which something blocks: key, then handler.
     pub(crate) blocked: HashMap<String, HashSet<String>>,
     pub(crate) runnable: Vec<LaneName>,
@@ -71,37 +71,37 @@ pub(crate) struct Arrived {
     /// Whether a record may still come late.
     pub(crate) late_possible: bool,
     /// With a sweep: keys in which something blocks.
-    pub(crate) may_block: Option<MayBlock>,
+    pub(crate) may_block: Option<BlockingKeys>,
 }
 
 /// Reads, on a connection of its own.
 #[derive(Debug)]
 pub(crate) struct Fetcher<Db: Database> {
-    pub(crate) link: Link<Db>,
-    names: Names,
-    late: Late,
+    pub(crate) link: KeptConnection<Db>,
+    names: TableNames,
+    late: LateWriters,
 }
 
 /// How many deliveries of a parked lane are read at once.
 const PER_LANE: i64 = 32;
 
 impl<Db: Database> Fetcher<Db> {
-    pub(crate) fn new(pool: Pool<Db>, names: Names) -> Self {
+    pub(crate) fn new(pool: Pool<Db>, names: TableNames) -> Self {
         Self {
-            link: Link::new(pool),
+            link: KeptConnection::new(pool),
             names,
-            late: Late::default(),
+            late: LateWriters::default(),
         }
     }
 
-    pub(crate) async fn fetch(&mut self, round: &Round) -> Result<Arrived, sqlx::Error> {
+    pub(crate) async fn fetch(&mut self, round: &FetchPlan) -> Result<Fetched, sqlx::Error> {
         let arrived = self.read(round).await;
         self.link.done(&arrived);
         arrived
     }
 
-    async fn read(&mut self, round: &Round) -> Result<Arrived, sqlx::Error> {
-        let Round {
+    async fn read(&mut self, round: &FetchPlan) -> Result<Fetched, sqlx::Error> {
+        let FetchPlan {
             parts,
             handlers,
             offset,
@@ -109,10 +109,10 @@ impl<Db: Database> Fetcher<Db> {
         } = round;
         let names = &self.names;
         let connection = self.link.connection().await?;
-        let mut arrived = Arrived::default();
+        let mut arrived = Fetched::default();
 
         if !round.lanes.is_empty() {
-            let rows = Db::lanes(connection, names, &round.lanes, PER_LANE).await?;
+            let rows = Db::lane_heads(connection, names, &round.lanes, PER_LANE).await?;
             arrived.lanes = by_lane(&round.lanes, rows);
         }
         if let Some(limit) = round.due {
@@ -124,7 +124,7 @@ impl<Db: Database> Fetcher<Db> {
                     Db::due_deliveries(connection, names, parts, handlers, *offset, limit).await?;
                 let new = round.unknown(&due);
                 if !new.is_empty() {
-                    arrived.due_deliveries = Db::deliveries(connection, names, &new).await?;
+                    arrived.due_deliveries = Db::load_deliveries(connection, names, &new).await?;
                 }
                 let due = Db::due_records(connection, names, parts, *offset, limit);
                 arrived.due_records = due.await?;
@@ -136,7 +136,7 @@ impl<Db: Database> Fetcher<Db> {
         let quiet = match &round.pending {
             // Where there is nothing, nobody need know who writes at this moment.
             Some(plan) if is_quiet => {
-                let found = Db::pending(connection, names, &plan.pages, &[], 1, 1).await?;
+                let found = Db::pending_records(connection, names, &plan.pages, &[], 1, 1).await?;
                 found.is_empty()
             }
             _ => false,
@@ -145,20 +145,20 @@ impl<Db: Database> Fetcher<Db> {
             && !quiet
         {
             // Asked before the records are read: whoever ends in between is seen by the reading.
-            let writers = Db::writers(connection, names).await?;
+            let writers = Db::open_writers(connection, names).await?;
             let now = Instant::now();
             self.late.look(parts, round.highest, writers, now);
             if round.sweep {
                 self.late.read_again(parts, 0);
             }
             let pages = self.late.lowered(&plan.pages);
-            let known: &[Known] = match pages == plan.pages {
+            let known: &[InMemory] = match pages == plan.pages {
                 true => &[],
                 false => &round.known,
             };
             let (per_page, limit) = (bound(plan.per_page), bound(plan.limit));
             arrived.pending =
-                Db::pending(connection, names, &pages, known, per_page, limit).await?;
+                Db::pending_records(connection, names, &pages, known, per_page, limit).await?;
             self.late.read(plan, &arrived.pending);
             if pages != plan.pages {
                 arrived.late = below(plan, &arrived.pending);
@@ -167,23 +167,24 @@ impl<Db: Database> Fetcher<Db> {
         if round.sweep {
             // After the records: a batch of the owner before us that is committed only now is seen
             // here, unless its records were still pending then. Those come first, as read.
-            let most = MayBlock::per_part(parts.len());
-            let keys = Db::blocked_keys(connection, names, parts, bound(most)).await?;
+            let most = BlockingKeys::per_part(parts.len());
+            let keys = Db::blocking_keys(connection, names, parts, bound(most)).await?;
             arrived.may_block = Some(round.may_block.read(&keys, most));
         }
         if let Some(limit) = round.look {
             // What could run is in memory as a rule; this finds what is not.
-            let (few, limit) = (Expected::Few, bound(limit));
-            arrived.runnable = Db::runnable(connection, names, parts, handlers, few, limit).await?;
+            let (few, limit) = (RunnableOrder::EveryLane, bound(limit));
+            arrived.runnable =
+                Db::runnable_lanes(connection, names, parts, handlers, few, limit).await?;
         } else if !round.thirsty.is_empty() {
             let limit = bound(round.thirst);
-            let many = Expected::Many;
+            let many = RunnableOrder::OldestFirst;
             arrived.runnable =
-                Db::runnable(connection, names, parts, &round.thirsty, many, limit).await?;
+                Db::runnable_lanes(connection, names, parts, &round.thirsty, many, limit).await?;
         }
         let lanes = arrived.lanes_to_ask(round);
         if !lanes.is_empty() {
-            for lane in Db::blocked(connection, names, &lanes).await? {
+            for lane in Db::blocked_among(connection, names, &lanes).await? {
                 let handlers = arrived.blocked.entry(lane.key).or_default();
                 handlers.insert(lane.handler);
             }
@@ -193,7 +194,10 @@ impl<Db: Database> Fetcher<Db> {
     }
 
     /// Renews and takes leases, and prepares what was gained.
-    pub(crate) async fn claim(&mut self, claim: &Claim) -> Result<Claimed, sqlx::Error> {
+    pub(crate) async fn claim(
+        &mut self,
+        claim: &ClaimRequest,
+    ) -> Result<ClaimOutcome, sqlx::Error> {
         let connection = self.link.connection().await?;
         let claimed = claim.make::<Db>(connection, &self.names).await;
         self.link.done(&claimed);
@@ -216,12 +220,12 @@ impl<Db: Database> Fetcher<Db> {
     ) -> Result<(), sqlx::Error> {
         let connection = self.link.connection().await?;
         let left = async {
-            Db::retire(connection, &self.names, owner, drained.is_none()).await?;
+            Db::leave(connection, &self.names, owner, drained.is_none()).await?;
             if let Some(leases) = drained {
                 let fence = Fence { owner, leases };
-                Db::release(connection, &self.names, &fence, None).await?;
+                Db::release_leases(connection, &self.names, &fence, None).await?;
             }
-            Db::ring(connection, &self.names).await
+            Db::notify_peers(connection, &self.names).await
         };
         let left = left.await;
         self.link.done(&left);
@@ -229,10 +233,10 @@ impl<Db: Database> Fetcher<Db> {
     }
 }
 
-impl Round {
+impl FetchPlan {
     /// Those that are not in memory.
-    pub(crate) fn unknown(&self, due: &[DueDelivery]) -> Vec<i64> {
-        let is_known = |due: &&DueDelivery| {
+    pub(crate) fn unknown(&self, due: &[DueDeliveryName]) -> Vec<i64> {
+        let is_known = |due: &&DueDeliveryName| {
             let handler = self.router.handler(&due.handler);
             handler.is_some_and(|ix| self.known_deliveries.contains(&(due.record_id, ix)))
         };
@@ -243,14 +247,14 @@ impl Round {
     }
 }
 
-impl Arrived {
+impl Fetched {
     /// The lanes of all records that were read, where something may block.
-    pub(crate) fn lanes_to_ask(&self, round: &Round) -> Vec<LaneName> {
+    pub(crate) fn lanes_to_ask(&self, round: &FetchPlan) -> Vec<LaneName> {
         let may_block = self.may_block.as_ref().unwrap_or(&round.may_block);
         let records = self.pending.iter().chain(&self.due_records);
         let mut seen = HashSet::new();
         let mut lanes = Vec::new();
-        for Fetched { part, record } in records {
+        for FetchedRecord { part, record } in records {
             if !may_block.contains(*part, &record.key) {
                 continue;
             }
@@ -291,13 +295,13 @@ pub(crate) fn by_lane(
 }
 
 /// How many of these are below what had been read of their partition.
-fn below(plan: &Plan, rows: &[Fetched]) -> usize {
+fn below(plan: &PagePlan, rows: &[FetchedRecord]) -> usize {
     let read: HashMap<u16, i64> = plan
         .pages
         .iter()
         .map(|page| (page.part, page.after))
         .collect();
-    let is_below = |row: &&Fetched| {
+    let is_below = |row: &&FetchedRecord| {
         read.get(&row.part)
             .is_some_and(|read| row.record.id <= *read)
     };

@@ -1,4 +1,4 @@
-//! Late committers: the order of ids is not the order of commits, so a record may appear below
+//! LateWriters committers: the order of ids is not the order of commits, so a record may appear below
 //! what was read already. This says from where to read again.
 //!
 //! Every fetch of pending records asks, and reads from there in one statement. A record of the
@@ -13,8 +13,8 @@ use std::{
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
-use crate::runtime::fetch::watermarks::{Plan, counts};
-use crate::store::{Fetched, Page, Writers};
+use crate::runtime::fetch::watermarks::{PagePlan, counts};
+use crate::store::{FetchedRecord, OpenWriters, Page};
 
 /// Where the database does not name its writers: a transaction that ends within this time of
 /// publishing keeps its place in the order of its keys.
@@ -34,7 +34,7 @@ const FOUND_EVERY: Duration = Duration::from_secs(1);
 ///
 /// Written and read by the fetcher only. When it is dropped, the next look starts from zero.
 #[derive(Debug, Default)]
-pub(crate) struct Late {
+pub(crate) struct LateWriters {
     /// The highest id that had been drawn before the last look, as far as is known: the highest
     /// that had been seen, at least.
     drawn: i64,
@@ -55,7 +55,7 @@ struct Ages {
     looked: Option<Instant>,
 }
 
-/// Writers that were first seen at the same look.
+/// OpenWriters that were first seen at the same look.
 #[derive(Debug)]
 struct Generation {
     /// They bring ids above this only.
@@ -63,7 +63,7 @@ struct Generation {
     writers: HashSet<String>,
 }
 
-impl Late {
+impl LateWriters {
     /// Whether there is something to be looked for although nothing new was read.
     pub(crate) fn possible(&self) -> bool {
         self.unknown.is_some() || !self.generations.is_empty() || !self.floors.is_empty()
@@ -71,18 +71,18 @@ impl Late {
 
     /// Takes a look, for all partitions: `highest` is the highest id that was seen **before** the
     /// writers were asked for. What is read now is read after that.
-    pub(crate) fn look(&mut self, parts: &[u16], highest: i64, writers: Writers, now: Instant) {
+    pub(crate) fn look(&mut self, parts: &[u16], highest: i64, writers: OpenWriters, now: Instant) {
         let mut drawn_now = highest;
         let above = match writers {
-            Writers::Known { names, drawn } => {
+            OpenWriters::Named { names, drawn } => {
                 drawn_now = drawn_now.max(drawn.unwrap_or(0));
                 self.ended(highest, names)
             }
-            Writers::Unknown { clock } => {
+            OpenWriters::Unnamed { clock } => {
                 let ages = self.unknown.get_or_insert_default();
                 Some(ages.look(clock, now))
             }
-            Writers::InOrder => None,
+            OpenWriters::Serial => None,
         };
         self.drawn = drawn_now;
         self.floors.retain(|part, _| parts.contains(part));
@@ -147,7 +147,7 @@ impl Late {
     }
 
     /// What was read of these pages: what is below its end was found.
-    pub(crate) fn read(&mut self, plan: &Plan, rows: &[Fetched]) {
+    pub(crate) fn read(&mut self, plan: &PagePlan, rows: &[FetchedRecord]) {
         if let Some(ages) = &mut self.unknown {
             ages.read(rows);
         }
@@ -184,8 +184,8 @@ impl Ages {
         steps.last().map_or(0, |step| step.1)
     }
 
-    fn read(&mut self, rows: &[Fetched]) {
-        for Fetched { record, .. } in rows {
+    fn read(&mut self, rows: &[FetchedRecord]) {
+        for FetchedRecord { record, .. } in rows {
             let (at, id) = (record.created_at, record.id);
             let Some(last) = self.steps.back_mut() else {
                 self.steps.push_back((at, id));
@@ -212,15 +212,15 @@ mod tests {
 
     const PARTS: [u16; 2] = [0, 1];
 
-    fn known(writers: &[&str]) -> Writers {
-        Writers::Known {
+    fn known(writers: &[&str]) -> OpenWriters {
+        OpenWriters::Named {
             names: writers.iter().map(ToString::to_string).collect(),
             drawn: None,
         }
     }
 
     /// From where partition 0 is read after a look.
-    fn from(late: &mut Late, highest: i64, writers: Writers) -> Option<i64> {
+    fn from(late: &mut LateWriters, highest: i64, writers: OpenWriters) -> Option<i64> {
         late.floors.clear();
         late.look(&PARTS, highest, writers, Instant::now());
         late.floors.get(&0).copied()
@@ -228,7 +228,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_writer_that_ended_is_read_again_from_where_it_began() {
-        let mut late = Late::default();
+        let mut late = LateWriters::default();
         assert_eq!(from(&mut late, 100, known(&["a"])), Some(0));
         assert_eq!(from(&mut late, 200, known(&["a", "b"])), Some(100));
         assert_eq!(from(&mut late, 200, known(&["a", "b"])), None);
@@ -241,9 +241,9 @@ mod tests {
 
     #[tokio::test]
     async fn what_had_been_drawn_before_nobody_brings_anew() {
-        let mut late = Late::default();
+        let mut late = LateWriters::default();
         let drawn = |writers, drawn| match known(writers) {
-            Writers::Known { names, .. } => Writers::Known {
+            OpenWriters::Named { names, .. } => OpenWriters::Named {
                 names,
                 drawn: Some(drawn),
             },
@@ -261,17 +261,17 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn without_names_the_age_of_records_says_from_where() {
-        let mut late = Late::default();
+        let mut late = LateWriters::default();
         let at = |second: i64| Timestamp::from_second(second).unwrap();
-        let unknown = |second| Writers::Unknown { clock: at(second) };
+        let unknown = |second| OpenWriters::Unnamed { clock: at(second) };
         let of_age = |id, second| {
-            let Fetched { part, mut record } = fetched(0, id);
+            let FetchedRecord { part, mut record } = fetched(0, id);
             record.created_at = at(second);
-            Fetched { part, record }
+            FetchedRecord { part, record }
         };
         // The first look of each second goes back ten minutes, the others ten seconds.
         assert_eq!(from(&mut late, 0, unknown(1000)), Some(0));
-        let plan = Plan {
+        let plan = PagePlan {
             pages: Vec::new(),
             per_page: 9,
             limit: 9,
@@ -335,8 +335,8 @@ mod tests {
         /// In the order of reading.
         found: Vec<(i64, u8)>,
         marks: Watermarks,
-        late: Late,
-        plan: Option<Plan>,
+        late: LateWriters,
+        plan: Option<PagePlan>,
     }
 
     impl World {
@@ -348,7 +348,7 @@ mod tests {
             if self.plan.is_none() {
                 return;
             }
-            let writers = Writers::Known {
+            let writers = OpenWriters::Named {
                 names: self.open.values().map(|(name, _)| name.clone()).collect(),
                 drawn: self.tells_drawn.then_some(self.next_id),
             };
@@ -371,7 +371,7 @@ mod tests {
                 rows.extend(of_page.take(plan.per_page));
             }
             rows.truncate(plan.limit);
-            let read: Vec<Fetched> = rows.iter().map(|row| fetched(row.0, row.1)).collect();
+            let read: Vec<FetchedRecord> = rows.iter().map(|row| fetched(row.0, row.1)).collect();
             self.late.read(&plan, &read);
             self.marks.read(&plan, &read);
             self.found.extend(rows.iter().map(|row| (row.1, row.2)));

@@ -7,7 +7,7 @@ pub(crate) mod fetcher;
 pub(crate) mod late_writers;
 pub(crate) mod watermarks;
 
-pub(crate) use blocking_keys::MayBlock;
-pub(crate) use fetcher::{Arrived, Fetcher, Round};
-pub(crate) use late_writers::Late;
-pub(crate) use watermarks::{Plan, Watermarks};
+pub(crate) use blocking_keys::BlockingKeys;
+pub(crate) use fetcher::{FetchPlan, Fetched, Fetcher};
+pub(crate) use late_writers::LateWriters;
+pub(crate) use watermarks::{PagePlan, Watermarks};

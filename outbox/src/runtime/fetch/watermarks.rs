@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use hashbrown::HashMap;
 
-use crate::store::{Fetched, Page};
+use crate::store::{FetchedRecord, Page};
 
 /// The partitions of this process, and up to which id each was read.
 ///
@@ -27,7 +27,7 @@ struct Mark {
 
 /// One fetch of pending records.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Plan {
+pub(crate) struct PagePlan {
     pub(crate) pages: Vec<Page>,
     pub(crate) per_page: usize,
     pub(crate) limit: usize,
@@ -69,7 +69,7 @@ impl Watermarks {
 
     /// What to read with room for that many records: the same share of each partition that may
     /// have something.
-    pub(crate) fn plan(&self, room: usize) -> Option<Plan> {
+    pub(crate) fn plan(&self, room: usize) -> Option<PagePlan> {
         let from_first = self.parts.range(self.first..);
         let before = self.parts.range(..self.first);
         let pages: Vec<Page> = from_first
@@ -83,7 +83,7 @@ impl Watermarks {
         if pages.is_empty() || room == 0 {
             return None;
         }
-        Some(Plan {
+        Some(PagePlan {
             per_page: room.div_ceil(pages.len()),
             limit: room,
             pages,
@@ -91,7 +91,7 @@ impl Watermarks {
     }
 
     /// What was read as planned.
-    pub(crate) fn read(&mut self, plan: &Plan, rows: &[Fetched]) {
+    pub(crate) fn read(&mut self, plan: &PagePlan, rows: &[FetchedRecord]) {
         let seen = counts(rows);
         let cut_off = rows.len() >= plan.limit;
         for page in &plan.pages {
@@ -110,7 +110,7 @@ impl Watermarks {
 }
 
 /// How many rows there are of each partition, and its highest id.
-pub(super) fn counts(rows: &[Fetched]) -> HashMap<u16, (usize, i64)> {
+pub(super) fn counts(rows: &[FetchedRecord]) -> HashMap<u16, (usize, i64)> {
     let mut seen: HashMap<u16, (usize, i64)> = HashMap::new();
     for row in rows {
         let (count, highest) = seen.entry(row.part).or_default();
@@ -126,7 +126,7 @@ pub(super) mod tests {
     use crate::record::Record;
 
     /// A record of which only partition and id matter.
-    pub(in crate::runtime::fetch) fn fetched(part: u16, id: i64) -> Fetched {
+    pub(in crate::runtime::fetch) fn fetched(part: u16, id: i64) -> FetchedRecord {
         let record = Record {
             id,
             event_id: uuid::Uuid::nil(),
@@ -138,7 +138,7 @@ pub(super) mod tests {
             created_at: jiff::Timestamp::UNIX_EPOCH,
             max_retries: None,
         };
-        Fetched { part, record }
+        FetchedRecord { part, record }
     }
 
     fn marks(parts: &[u16]) -> Watermarks {
@@ -152,7 +152,7 @@ pub(super) mod tests {
         let mut marks = marks(&[1, 2, 3, 4]);
         let plan = marks.plan(100).unwrap();
         assert_eq!((plan.pages.len(), plan.per_page, plan.limit), (4, 25, 100));
-        let full: Vec<Fetched> = (1..=25).map(|id| fetched(2, id)).collect();
+        let full: Vec<FetchedRecord> = (1..=25).map(|id| fetched(2, id)).collect();
         marks.read(&plan, &full);
         let plan = marks.plan(100).unwrap();
         let next = Page { part: 2, after: 25 };

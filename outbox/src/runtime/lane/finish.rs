@@ -104,7 +104,7 @@ impl Lanes {
                 let row = failed(row, &failure);
                 self.remember(failure);
                 DeliveryRow {
-                    status: "scheduled",
+                    status: "retrying",
                     blocking: holds_lane,
                     attempt: next.number,
                     failure_count: next.failure_count,

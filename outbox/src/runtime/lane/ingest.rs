@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use crate::runtime::lane::{Held, Hot, Item, Key, Lanes, Stand, Work, lane::HandlerIx};
 use crate::{
     record::Attempt,
-    store::{Fetched, FetchedDelivery, LaneName},
+    store::{FetchedDelivery, FetchedRecord, LaneName},
 };
 
 /// How a fetched record goes on.
@@ -24,8 +24,8 @@ pub(crate) struct Route {
 
 impl Lanes {
     /// A record that is pending, or scheduled and due. Whether it was new.
-    pub(crate) fn record(&mut self, fetched: Fetched, route: &[Route]) -> bool {
-        let Fetched { part, record } = fetched;
+    pub(crate) fn record(&mut self, fetched: FetchedRecord, route: &[Route]) -> bool {
+        let FetchedRecord { part, record } = fetched;
         let held = self.held(part);
         if self.records.contains_key(&record.id) {
             return false;
@@ -83,7 +83,7 @@ impl Lanes {
 
     /// A delivery whose retry is due, or that was replayed. Whether it was new.
     pub(crate) fn due_delivery(&mut self, handler: HandlerIx, due: FetchedDelivery) -> bool {
-        let Fetched { part, record } = due.fetched;
+        let FetchedRecord { part, record } = due.fetched;
         let held = self.held(part);
         if self.deliveries.contains_key(&(record.id, handler)) {
             return false;

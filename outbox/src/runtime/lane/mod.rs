@@ -37,7 +37,7 @@ use row::waiting;
 
 use crate::{
     record::{Attempt, Record},
-    store::{Batch, Known, LaneName},
+    store::{Batch, InMemory, LaneName},
 };
 
 /// What does not change while lanes live.
@@ -196,8 +196,8 @@ impl Lanes {
     }
 
     /// Records that were read as pending.
-    pub(crate) fn known_records(&self) -> Vec<Known> {
-        let of = |(id, held): (&i64, &Held)| Known {
+    pub(crate) fn known_records(&self) -> Vec<InMemory> {
+        let of = |(id, held): (&i64, &Held)| InMemory {
             part: held.part,
             id: *id,
         };

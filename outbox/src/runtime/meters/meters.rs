@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use crate::{
     registry::Registry,
     retry::Decision,
-    runtime::{lane::Work, signals::Call},
+    runtime::{lane::Work, signals::Signals},
     store::{Batch, DeliveryRow},
 };
 use crate::{runtime::meters::handlers::OfHandler, telemetry::metrics::names};
@@ -72,7 +72,7 @@ impl Meters {
         self.lease_losses.increment(count(partitions));
     }
 
-    pub(crate) fn woken(&self, call: Call) {
+    pub(crate) fn woken(&self, call: Signals) {
         for (is, counter) in [
             (call.soon || call.later, &self.published),
             (call.records, &self.records),

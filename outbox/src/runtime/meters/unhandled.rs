@@ -14,7 +14,7 @@ pub(crate) struct Unhandled {
     others: Option<Counter>,
 }
 
-/// Names come from the database, that is, from outside: so many are told apart.
+/// TableNames come from the database, that is, from outside: so many are told apart.
 const NAMES: usize = 100;
 
 impl Unhandled {

@@ -9,23 +9,23 @@ use std::{
 
 use uuid::Uuid;
 
-use crate::runtime::ownership::decision::Plan;
+use crate::runtime::ownership::decision::ClaimDecision;
 use crate::{
     registry::route::Router,
-    store::{Database, Fence, Lease, Names, Survey, micros},
+    store::{ClusterView, Database, Fence, Lease, TableNames, micros},
 };
 
 /// What is handed over is reserved for this long to those who have too few. Who took it over from
 /// would otherwise be the first to see that it is free.
 const RESERVED: Duration = Duration::from_secs(2);
 
-/// Leases run out this long after their instance at the latest: one statement renews both, a moment
+/// LeaseTable run out this long after their instance at the latest: one statement renews both, a moment
 /// after the other.
 const AFTER_EXPIRY: Duration = Duration::from_millis(20);
 
 /// What a claim is asked with.
 #[derive(Debug)]
-pub(crate) struct Claim {
+pub(crate) struct ClaimRequest {
     pub(crate) owner: Uuid,
     pub(crate) partitions: u16,
     /// How long the leases last.
@@ -44,7 +44,7 @@ pub(crate) struct Claim {
 
 /// What it came to.
 #[derive(Debug, Default)]
-pub(crate) struct Claimed {
+pub(crate) struct ClaimOutcome {
     pub(crate) leases: Vec<Lease>,
     /// How many of them this process should own.
     pub(crate) share: usize,
@@ -62,45 +62,45 @@ pub(crate) struct Claimed {
     pub(crate) paused: Vec<String>,
 }
 
-impl Claim {
+impl ClaimRequest {
     /// On a connection of the caller's. Dropped in between, a part of it is done, which the next
     /// claim finds.
     pub(crate) async fn make<Db: Database>(
         &self,
         connection: &mut Db::Connection,
-        names: &Names,
-    ) -> Result<Claimed, sqlx::Error> {
+        names: &TableNames,
+    ) -> Result<ClaimOutcome, sqlx::Error> {
         let mut changed = false;
         if !self.drained.is_empty() {
             let fence = Fence {
                 owner: self.owner,
                 leases: self.drained.clone(),
             };
-            Db::release(connection, names, &fence, Some(micros(RESERVED))).await?;
+            Db::release_leases(connection, names, &fence, Some(micros(RESERVED))).await?;
             changed = true;
         }
         Db::heartbeat(connection, names, self.owner, self.micros).await?;
-        let mut survey = Db::survey(connection, names).await?;
+        let mut survey = Db::cluster_view(connection, names).await?;
         if survey.leases.len() < usize::from(self.partitions) {
-            Db::seed(connection, names, self.partitions).await?;
-            survey = Db::survey(connection, names).await?;
+            Db::seed_partitions(connection, names, self.partitions).await?;
+            survey = Db::cluster_view(connection, names).await?;
         }
-        let plan = Plan::new(&survey, self.owner, &self.left);
+        let plan = ClaimDecision::new(&survey, self.owner, &self.left);
         for instance in &plan.expired {
-            Db::bury(connection, names, *instance).await?;
+            Db::reap_expired(connection, names, *instance).await?;
         }
         if !plan.take.is_empty() {
-            Db::take(connection, names, self.owner, &plan.take, self.micros).await?;
-            survey = Db::survey(connection, names).await?;
+            Db::take_partitions(connection, names, self.owner, &plan.take, self.micros).await?;
+            survey = Db::cluster_view(connection, names).await?;
         }
         // Those who have more than their share now should know.
         changed |= self.joins && plan.peers > 0;
         if changed {
-            Db::ring(connection, names).await?;
+            Db::notify_peers(connection, names).await?;
         }
         let leases = leases_of(&survey, self.owner);
         self.adopt::<Db>(connection, names, &leases).await?;
-        Ok(Claimed {
+        Ok(ClaimOutcome {
             leases,
             share: plan.share,
             peers: plan.peers,
@@ -119,7 +119,7 @@ impl Claim {
     async fn adopt<Db: Database>(
         &self,
         connection: &mut Db::Connection,
-        names: &Names,
+        names: &TableNames,
         leases: &[Lease],
     ) -> Result<(), sqlx::Error> {
         const AT_ONCE: i64 = 5_000;
@@ -133,20 +133,20 @@ impl Claim {
             return Ok(());
         }
         for (old, new) in &self.renames {
-            Db::rename(connection, names, &fence, old, new).await?;
+            Db::rename_handler(connection, names, &fence, old, new).await?;
         }
         let parts: Vec<u16> = fence.leases.iter().map(|lease| lease.part).collect();
-        for event in Db::unhandled(connection, names, &parts).await? {
+        for event in Db::unhandled_events(connection, names, &parts).await? {
             if self.router.route(&event).is_empty() {
                 continue;
             }
-            while Db::requeue(connection, names, &fence, &event, AT_ONCE).await? > 0 {}
+            while Db::requeue_unhandled(connection, names, &fence, &event, AT_ONCE).await? > 0 {}
         }
         Ok(())
     }
 }
 
-fn leases_of(survey: &Survey, owner: Uuid) -> Vec<Lease> {
+fn leases_of(survey: &ClusterView, owner: Uuid) -> Vec<Lease> {
     let mine = survey.leases.iter().filter(|row| row.owner == Some(owner));
     mine.map(|row| Lease {
         part: row.part,

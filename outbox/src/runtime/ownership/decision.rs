@@ -8,11 +8,11 @@ use std::collections::BTreeSet;
 
 use uuid::Uuid;
 
-use crate::store::{Instance, Lease, Survey};
+use crate::store::{ClusterView, Instance, Lease};
 
 /// What an instance is to do.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Plan {
+pub(crate) struct ClaimDecision {
     /// How many partitions it should own.
     pub(crate) share: usize,
     /// How many other instances live.
@@ -31,9 +31,9 @@ pub(crate) struct Plan {
     pub(crate) next_expiry: Option<i64>,
 }
 
-impl Plan {
+impl ClaimDecision {
     /// What `me` is to do, having left `left_before` to others.
-    pub(crate) fn new(survey: &Survey, me: Uuid, left_before: &BTreeSet<Lease>) -> Self {
+    pub(crate) fn new(survey: &ClusterView, me: Uuid, left_before: &BTreeSet<Lease>) -> Self {
         let (expired, alive): (Vec<&Instance>, Vec<&Instance>) = survey
             .instances
             .iter()
@@ -93,7 +93,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::store::Owned;
+    use crate::store::LeaseRow;
 
     fn id(n: u8) -> Uuid {
         Uuid::from_u128(u128::from(n))
@@ -107,8 +107,8 @@ mod tests {
         of.iter().map(instance).collect()
     }
 
-    fn row(part: u16, owner: Option<u8>, expired: bool) -> Owned {
-        Owned {
+    fn row(part: u16, owner: Option<u8>, expired: bool) -> LeaseRow {
+        LeaseRow {
             part,
             epoch: 1,
             owner: owner.map(id),
@@ -119,24 +119,24 @@ mod tests {
     #[test]
     fn the_first_takes_all_and_the_second_waits_for_its_share() {
         let free = (0..4).map(|part| row(part, None, true));
-        let mut survey = Survey {
+        let mut survey = ClusterView {
             instances: instances(&[1]),
             leases: free.collect(),
             paused: Vec::new(),
         };
-        let plan = Plan::new(&survey, id(1), &BTreeSet::new());
+        let plan = ClaimDecision::new(&survey, id(1), &BTreeSet::new());
         assert_eq!((plan.take.len(), plan.share), (4, 4));
         survey.leases = (0..4).map(|part| row(part, Some(1), false)).collect();
         survey.instances = instances(&[1, 2]);
         for me in [1, 2] {
-            let plan = Plan::new(&survey, id(me), &BTreeSet::new());
+            let plan = ClaimDecision::new(&survey, id(me), &BTreeSet::new());
             assert_eq!((plan.take.len(), plan.share, plan.peers), (0, 2, 1));
         }
     }
 
     #[test]
     fn what_is_reserved_goes_to_those_who_have_too_few() {
-        let survey = Survey {
+        let survey = ClusterView {
             instances: instances(&[1, 2]),
             leases: vec![
                 row(0, Some(1), false),
@@ -146,18 +146,18 @@ mod tests {
             ],
             paused: Vec::new(),
         };
-        let left = Plan::new(&survey, id(1), &BTreeSet::new());
+        let left = ClaimDecision::new(&survey, id(1), &BTreeSet::new());
         assert_eq!(
             (left.take, left.left.len(), left.reserved),
             (vec![], 0, true)
         );
-        let plan = Plan::new(&survey, id(2), &BTreeSet::new());
+        let plan = ClaimDecision::new(&survey, id(2), &BTreeSet::new());
         assert_eq!(plan.take, [2, 3]);
     }
 
     #[test]
     fn what_nobody_wants_is_taken_at_the_second_look() {
-        let survey = Survey {
+        let survey = ClusterView {
             instances: instances(&[1, 2]),
             leases: vec![
                 row(0, Some(1), false),
@@ -166,23 +166,23 @@ mod tests {
             ],
             paused: Vec::new(),
         };
-        let first = Plan::new(&survey, id(1), &BTreeSet::new());
+        let first = ClaimDecision::new(&survey, id(1), &BTreeSet::new());
         assert_eq!((first.take.len(), first.left.len()), (1, 1));
-        let second = Plan::new(&survey, id(1), &first.left);
+        let second = ClaimDecision::new(&survey, id(1), &first.left);
         assert_eq!((second.take.len(), second.left.len()), (2, 0));
     }
 
     #[test]
     fn who_has_expired_does_not_count() {
-        let mut survey = Survey {
+        let mut survey = ClusterView {
             instances: instances(&[1, 2]),
             leases: vec![row(0, Some(1), false), row(1, Some(2), true)],
             paused: Vec::new(),
         };
-        let plan = Plan::new(&survey, id(1), &BTreeSet::new());
+        let plan = ClaimDecision::new(&survey, id(1), &BTreeSet::new());
         assert_eq!((plan.expired, plan.next_expiry), (vec![], Some(30_000_002)));
         survey.instances[1].left = 0;
-        let plan = Plan::new(&survey, id(1), &BTreeSet::new());
+        let plan = ClaimDecision::new(&survey, id(1), &BTreeSet::new());
         assert_eq!((plan.take, plan.expired), (vec![1], vec![id(2)]));
         assert_eq!(plan.next_expiry, None);
     }
@@ -192,17 +192,17 @@ mod tests {
         let mut left = vec![BTreeSet::new(); 256];
         for _ in 0..4 {
             for me in alive {
-                let mut leases: Vec<Owned> = Vec::new();
+                let mut leases: Vec<LeaseRow> = Vec::new();
                 for (part, owner) in (0..).zip(&owners) {
                     let gone = owner.is_none_or(|owner| !alive.contains(&owner));
                     leases.push(row(part, owner.filter(|_| !gone), gone));
                 }
-                let survey = Survey {
+                let survey = ClusterView {
                     instances: instances(alive),
                     leases,
                     paused: Vec::new(),
                 };
-                let plan = Plan::new(&survey, id(*me), &left[usize::from(*me)]);
+                let plan = ClaimDecision::new(&survey, id(*me), &left[usize::from(*me)]);
                 plan.take
                     .iter()
                     .for_each(|part| owners[usize::from(*part)] = Some(*me));

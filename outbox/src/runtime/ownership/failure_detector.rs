@@ -6,7 +6,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::runtime::ownership::session::{TRUST, TRUST_ALONE};
-use crate::store::Gone;
+use crate::store::LostSession;
 
 /// A process whose session is gone for this long has noticed, or is dead. Longer than [`TRUST`]:
 /// whoever lives has stopped to start anything before it is buried.
@@ -20,7 +20,7 @@ const _: () = assert!(SEEN_BY_ALL.as_millis() > TRUST_ALONE.as_millis() + 100);
 
 /// Written and read by the watcher. When it is dropped, the next one begins to count anew.
 #[derive(Debug)]
-pub(super) struct Suspects {
+pub(super) struct FailureDetector {
     /// By instance and session: it may have had another in between.
     since: HashMap<(Uuid, String), Instant>,
     began: Instant,
@@ -28,7 +28,7 @@ pub(super) struct Suspects {
     after_outage: bool,
 }
 
-impl Suspects {
+impl FailureDetector {
     pub(super) fn new(now: Instant, after_outage: bool) -> Self {
         Self {
             since: HashMap::new(),
@@ -38,8 +38,8 @@ impl Suspects {
     }
 
     /// Takes down whose session is gone now. Those that are to be buried.
-    pub(super) fn look(&mut self, gone: &[Gone], now: Instant) -> Vec<Uuid> {
-        let name = |gone: &Gone| (gone.id, gone.session.clone());
+    pub(super) fn look(&mut self, gone: &[LostSession], now: Instant) -> Vec<Uuid> {
+        let name = |gone: &LostSession| (gone.id, gone.session.clone());
         self.since
             .retain(|known, _| gone.iter().any(|gone| name(gone) == *known));
         let seen_by_all = now.duration_since(self.began) >= SEEN_BY_ALL;
@@ -63,8 +63,8 @@ impl Suspects {
 mod tests {
     use super::*;
 
-    fn gone(n: u128, wary: bool) -> Gone {
-        Gone {
+    fn gone(n: u128, wary: bool) -> LostSession {
+        LostSession {
             id: Uuid::from_u128(n),
             session: "1".to_owned(),
             wary,
@@ -76,9 +76,9 @@ mod tests {
         let (a, b) = (gone(1, false), gone(2, false));
         let start = Instant::now();
         let ms = |ms| start + SEEN_BY_ALL + Duration::from_millis(ms);
-        let mut suspects = Suspects::new(start, false);
-        let mut look = |gone: &[&Gone], now| {
-            let gone: Vec<Gone> = gone.iter().map(|gone| (*gone).clone()).collect();
+        let mut suspects = FailureDetector::new(start, false);
+        let mut look = |gone: &[&LostSession], now| {
+            let gone: Vec<LostSession> = gone.iter().map(|gone| (*gone).clone()).collect();
             suspects.look(&gone, now)
         };
         assert!(look(&[&a, &b], ms(0)).is_empty());
@@ -86,7 +86,7 @@ mod tests {
         assert!(look(&[&a, &b], ms(800)).is_empty());
         assert_eq!(look(&[&a, &b], ms(850)), [b.id]);
         // It had another session in between.
-        let again = Gone {
+        let again = LostSession {
             session: "2".to_owned(),
             ..a.clone()
         };
@@ -101,7 +101,7 @@ mod tests {
         let gone = [gone(1, false), gone(2, true)];
         let all: Vec<Uuid> = gone.iter().map(|gone| gone.id).collect();
         for after_outage in [false, true] {
-            let mut suspects = Suspects::new(start, after_outage);
+            let mut suspects = FailureDetector::new(start, after_outage);
             assert!(suspects.look(&gone, start).is_empty());
             let wary = match after_outage {
                 false => &all[1..],

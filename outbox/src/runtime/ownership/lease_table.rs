@@ -1,4 +1,4 @@
-//! Which partitions this process owns, as far as it knows ([`Leases`]), which it should own
+//! Which partitions this process owns, as far as it knows ([`LeaseTable`]), which it should own
 //! ([`share`]), and how it gets there ([`claim`]).
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
@@ -17,7 +17,7 @@ use crate::{
 /// database: every statement is conditional on it. When this is dropped, the leases run out by
 /// themselves, or were released.
 #[derive(Debug)]
-pub(crate) struct Leases {
+pub(crate) struct LeaseTable {
     pub(crate) owner: Uuid,
     held: BTreeMap<u16, i64>,
     /// The same, as statements take it.
@@ -32,12 +32,12 @@ pub(crate) struct Leases {
 
 /// What a claim changed.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Changes {
+pub(crate) struct LeaseChanges {
     pub(crate) gained: Vec<u16>,
     pub(crate) lost: Vec<u16>,
 }
 
-impl Leases {
+impl LeaseTable {
     pub(crate) fn new(duration: Duration, renew_below: Duration, now: Instant) -> Self {
         let owner = Uuid::now_v7();
         Self {
@@ -56,12 +56,12 @@ impl Leases {
 
     /// What a claim that was sent at `asked_at` brought. A partition whose epoch has changed was
     /// lost in between, and is gained anew.
-    pub(crate) fn claimed(&mut self, leases: &[Lease], asked_at: Instant) -> Changes {
+    pub(crate) fn claimed(&mut self, leases: &[Lease], asked_at: Instant) -> LeaseChanges {
         let now: BTreeMap<u16, i64> = leases
             .iter()
             .map(|lease| (lease.part, lease.epoch))
             .collect();
-        let changes = Changes {
+        let changes = LeaseChanges {
             gained: difference(&now, &self.held),
             lost: difference(&self.held, &now),
         };
@@ -150,7 +150,7 @@ mod tests {
     async fn a_new_epoch_is_lost_and_gained() {
         let start = Instant::now();
         let secs = Duration::from_secs;
-        let mut leases = Leases::new(secs(30), secs(20), start);
+        let mut leases = LeaseTable::new(secs(30), secs(20), start);
         assert!(!leases.are_valid(start));
         let changes = leases.claimed(&[lease(1, 1), lease(2, 5)], start);
         assert_eq!((changes.gained, changes.lost), (vec![1, 2], vec![]));

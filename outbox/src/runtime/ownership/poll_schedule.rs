@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::store::Tick;
+use crate::store::PollResult;
 
 /// Right after something has changed.
 const SHORTEST: Duration = Duration::from_millis(10);
@@ -25,7 +25,7 @@ const SUSPICIOUS: Duration = Duration::from_millis(100);
 
 /// Written and read by the watcher.
 #[derive(Debug)]
-pub(super) struct Rhythm {
+pub(super) struct PollSchedule {
     /// The longest time between two looks while awake.
     longest: Duration,
     /// Between two looks while asleep and alone.
@@ -40,7 +40,7 @@ pub(super) struct Rhythm {
     told: (Instant, u32),
 }
 
-impl Rhythm {
+impl PollSchedule {
     pub(super) fn new(longest: Duration, poll: Duration, listens: bool, now: Instant) -> Self {
         Self {
             longest: longest.min(poll),
@@ -59,7 +59,7 @@ impl Rhythm {
 
     /// Whether to ask to be told. Who was writing before that does not tell, so it looks twice
     /// more: first nobody must be writing any more, and then what they wrote can be seen.
-    pub(super) fn falls_asleep(&mut self, tick: &Tick, now: Instant) -> bool {
+    pub(super) fn falls_asleep(&mut self, tick: &PollResult, now: Instant) -> bool {
         let idle = now.duration_since(self.changed) >= SLEEPY;
         let falls = self.listens && !self.asleep && idle && !tick.writing;
         if falls {
@@ -90,7 +90,7 @@ impl Rhythm {
     }
 
     /// How long to wait for the next look after this one.
-    pub(super) fn gap(&mut self, tick: &Tick, suspicious: bool, now: Instant) -> Duration {
+    pub(super) fn gap(&mut self, tick: &PollResult, suspicious: bool, now: Instant) -> Duration {
         self.quiet = match self.asleep && !tick.writing {
             true => self.quiet.saturating_add(1),
             false => 0,
@@ -125,8 +125,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn it_looks_less_and_less_often() {
         let start = Instant::now();
-        let mut rhythm = Rhythm::new(LONGEST, POLL, false, start);
-        let mut gap = |after| rhythm.gap(&Tick::default(), false, start + after);
+        let mut rhythm = PollSchedule::new(LONGEST, POLL, false, start);
+        let mut gap = |after| rhythm.gap(&PollResult::default(), false, start + after);
         assert_eq!(gap(ms(0)), ms(10));
         assert_eq!(gap(ms(320)), ms(20));
         assert_eq!(gap(ms(60_000)), LONGEST);
@@ -136,30 +136,30 @@ mod tests {
     async fn it_sleeps_only_where_it_is_told_and_nobody_writes() {
         let start = Instant::now();
         let (quiet, writing) = (
-            Tick::default(),
-            Tick {
+            PollResult::default(),
+            PollResult {
                 writing: true,
-                ..Tick::default()
+                ..PollResult::default()
             },
         );
-        let mut deaf = Rhythm::new(LONGEST, POLL, false, start);
+        let mut deaf = PollSchedule::new(LONGEST, POLL, false, start);
         assert!(!deaf.falls_asleep(&quiet, start + POLL));
-        let mut rhythm = Rhythm::new(LONGEST, POLL, true, start);
+        let mut rhythm = PollSchedule::new(LONGEST, POLL, true, start);
         assert!(!rhythm.falls_asleep(&quiet, start + ms(100)));
         assert!(!rhythm.falls_asleep(&writing, start + ms(400)));
         assert!(rhythm.falls_asleep(&quiet, start + ms(500)));
         assert!(!rhythm.falls_asleep(&quiet, start + ms(500)), "once");
         // It began to write before it could know that somebody sleeps.
-        let gap = |rhythm: &mut Rhythm, tick| rhythm.gap(tick, false, start + ms(500));
+        let gap = |rhythm: &mut PollSchedule, tick| rhythm.gap(tick, false, start + ms(500));
         assert_eq!(gap(&mut rhythm, &writing), ms(500) / PART);
         // It has ended, perhaps after this look saw what there is.
         assert_eq!(gap(&mut rhythm, &quiet), Duration::ZERO);
         assert_eq!(gap(&mut rhythm, &quiet), ALONE);
         assert_eq!(gap(&mut rhythm, &writing), ms(500) / PART);
         assert_eq!(gap(&mut rhythm, &quiet), Duration::ZERO);
-        let peers = Tick {
+        let peers = PollResult {
             peers: 1,
-            ..Tick::default()
+            ..PollResult::default()
         };
         assert_eq!(rhythm.gap(&peers, false, start + ms(500)), WITH_PEERS);
         assert_eq!(rhythm.gap(&peers, true, start + ms(500)), SUSPICIOUS);
@@ -169,11 +169,11 @@ mod tests {
     async fn who_is_told_too_often_wakes_up() {
         let start = Instant::now();
         for (gap, woken) in [(60, None), (1, Some(20))] {
-            let mut rhythm = Rhythm::new(LONGEST, POLL, true, start);
-            assert!(rhythm.falls_asleep(&Tick::default(), start + POLL));
+            let mut rhythm = PollSchedule::new(LONGEST, POLL, true, start);
+            assert!(rhythm.falls_asleep(&PollResult::default(), start + POLL));
             let mut told = (0..100).map(|n| start + POLL + ms(n * gap));
             assert_eq!(told.position(|now| rhythm.wakes_up(now)), woken);
-            let mut gap = || rhythm.gap(&Tick::default(), false, start + POLL);
+            let mut gap = || rhythm.gap(&PollResult::default(), false, start + POLL);
             let awake = (gap(), gap()).1 < ALONE;
             assert_eq!(awake, woken.is_some());
         }

@@ -19,18 +19,18 @@ const SOON: Duration = Duration::from_millis(300);
 /// Written by the watcher; read by the dispatcher before it starts something. When the watcher is
 /// gone, trust ends.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Session {
+pub(crate) enum SessionState {
     /// Others see no session: only leases count.
     #[default]
     None,
-    /// Nobody takes over from the session with this number before then. Leases that were confirmed
+    /// Nobody takes over from the session with this number before then. LeaseTable that were confirmed
     /// under an earlier one may have been taken since.
     Alive { number: u64, until: Instant },
     /// Others may see that it is gone.
     Lost,
 }
 
-impl Session {
+impl SessionState {
     /// Whether work may be started under leases that were confirmed under this session.
     pub(crate) fn is_trusted(self, confirmed: u64, now: Instant) -> bool {
         match self {
@@ -58,18 +58,18 @@ impl Session {
 
 /// The watcher's end.
 #[derive(Debug)]
-pub(super) struct Pulse {
-    session: watch::Sender<Session>,
+pub(super) struct SessionReporter {
+    session: watch::Sender<SessionState>,
     /// How many sessions there were.
     count: u64,
 }
 
-impl Pulse {
+impl SessionReporter {
     /// `again`: others may still see, and judge by, the session of another one that has panicked.
-    pub(super) fn new(again: bool) -> (Self, watch::Receiver<Session>) {
+    pub(super) fn new(again: bool) -> (Self, watch::Receiver<SessionState>) {
         let (session, reader) = watch::channel(match again {
-            true => Session::Lost,
-            false => Session::None,
+            true => SessionState::Lost,
+            false => SessionState::None,
         });
         (Self { session, count: 0 }, reader)
     }
@@ -78,13 +78,14 @@ impl Pulse {
     pub(super) fn begins(&mut self, now: Instant) {
         self.count += 1;
         let (number, until) = (self.count, now + TRUST);
-        self.session.send_replace(Session::Alive { number, until });
+        self.session
+            .send_replace(SessionState::Alive { number, until });
     }
 
     /// The database answered in this session what was asked then, and whether there are others.
     pub(super) fn seen(&self, at: Instant, alone: bool) {
         self.session.send_if_modified(|session| {
-            let Session::Alive { until, .. } = session else {
+            let SessionState::Alive { until, .. } = session else {
                 return false;
             };
             let was_trusted = Instant::now() < *until;
@@ -105,10 +106,10 @@ impl Pulse {
 
     /// The session is gone, or may be.
     pub(super) fn lost(&self) {
-        let lost = |session: &mut Session| {
-            let had = matches!(session, Session::Alive { .. });
+        let lost = |session: &mut SessionState| {
+            let had = matches!(session, SessionState::Alive { .. });
             if had {
-                *session = Session::Lost;
+                *session = SessionState::Lost;
             }
             had
         };
@@ -117,7 +118,7 @@ impl Pulse {
 
     /// Others see no session any more.
     pub(super) fn none(&self) {
-        self.session.send_replace(Session::None);
+        self.session.send_replace(SessionState::None);
     }
 }
 
@@ -128,7 +129,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_session_is_trusted_for_a_while_and_only_for_what_it_confirmed() {
         let now = Instant::now();
-        let (mut pulse, reader) = Pulse::new(false);
+        let (mut pulse, reader) = SessionReporter::new(false);
         assert!(reader.borrow().is_trusted(0, now));
         pulse.begins(now);
         assert!(!reader.borrow().is_trusted(0, now));

@@ -1,6 +1,6 @@
 //! Watching for signs of other processes, in a task and on a connection of its own.
 //!
-//! What it sees, it tells the dispatcher through [`Wake`]: that something was published, that
+//! What it sees, it tells the dispatcher through [`WakeSignals`]: that something was published, that
 //! partitions changed hands. Where the database tells when a session ends, it also is the sign
 //! that this process lives ([`session`]), and it finds those who do not ([`suspects`]). Nothing
 //! depends on it but speed: without it, leases run out and the poll finds everything.
@@ -11,12 +11,12 @@ use sqlx::Pool;
 use tokio::time::{Instant, sleep_until};
 use uuid::Uuid;
 
-use super::failure_detector::Suspects;
-use super::poll_schedule::Rhythm;
-use super::session::{Pulse, Session};
+use super::failure_detector::FailureDetector;
+use super::poll_schedule::PollSchedule;
+use super::session::{SessionReporter, SessionState};
 use crate::{
-    runtime::{backoff::Outage, signals::Wake},
-    store::{Database, Heard, Names, SessionKey, Tick},
+    runtime::{backoff::DatabaseBackoff, signals::WakeSignals},
+    store::{Database, Notification, PollResult, SessionKey, TableNames},
 };
 
 /// With fewer connections, all others are needed elsewhere.
@@ -31,13 +31,13 @@ const LIMIT: Duration = Duration::from_secs(5);
 /// Watches for signs, until the dispatcher has ended; then its session does, and others see it.
 pub(crate) struct Watcher<Db: Database> {
     pool: Pool<Db>,
-    names: Names,
+    names: TableNames,
     owner: Uuid,
-    wake: Arc<Wake>,
+    wake: Arc<WakeSignals>,
     poll: Duration,
     /// How long it lives without saying so again, in microseconds.
     lease: i64,
-    pulse: Pulse,
+    pulse: SessionReporter,
     /// This is not its first connection.
     had_a_line: bool,
     highest: i64,
@@ -53,17 +53,17 @@ impl<Db: Database> Watcher<Db> {
     /// None where the pool is too small for it. `again`: another one has panicked.
     pub(crate) fn new(
         pool: Pool<Db>,
-        names: Names,
+        names: TableNames,
         owner: Uuid,
-        wake: Arc<Wake>,
+        wake: Arc<WakeSignals>,
         poll: Duration,
         lease: i64,
         again: bool,
-    ) -> Option<(Self, tokio::sync::watch::Receiver<Session>)> {
+    ) -> Option<(Self, tokio::sync::watch::Receiver<SessionState>)> {
         if pool.options().get_max_connections() < SMALL_POOL {
             return None;
         }
-        let (pulse, session) = Pulse::new(again);
+        let (pulse, session) = SessionReporter::new(again);
         let watcher = Self {
             pool,
             names,
@@ -84,7 +84,7 @@ impl<Db: Database> Watcher<Db> {
 
     /// For as long as the dispatcher runs.
     pub(crate) async fn run(mut self) {
-        let mut outage = Outage::default();
+        let mut outage = DatabaseBackoff::default();
         while !self.pulse.is_unwanted() {
             let ended = self.watch(&mut outage).await;
             self.pulse.lost();
@@ -100,31 +100,31 @@ impl<Db: Database> Watcher<Db> {
     }
 
     /// One connection, from its beginning to its end.
-    async fn watch(&mut self, outage: &mut Outage) -> Result<(), sqlx::Error> {
+    async fn watch(&mut self, outage: &mut DatabaseBackoff) -> Result<(), sqlx::Error> {
         let mut line = in_time(Db::open(&self.pool, &self.names)).await?;
         let ended = self.watch_on(&mut line, outage).await;
         // Whatever ended it: the connection may go back to the pool.
-        let let_go = in_time(Db::let_go(&mut line)).await;
+        let let_go = in_time(Db::unlock_session(&mut line)).await;
         ended.and(let_go)
     }
 
     async fn watch_on(
         &mut self,
-        line: &mut Db::Line,
-        outage: &mut Outage,
+        line: &mut Db::WatchConnection,
+        outage: &mut DatabaseBackoff,
     ) -> Result<(), sqlx::Error> {
         let session = self.begin(line).await?;
         let now = Instant::now();
-        let listens = Db::LISTENS && session.is_some();
-        let mut rhythm = Rhythm::new(Db::LOOK_EVERY, self.poll, listens, now);
-        let mut suspects = Suspects::new(now, self.had_a_line);
+        let listens = Db::HAS_NOTIFICATIONS && session.is_some();
+        let mut rhythm = PollSchedule::new(Db::LONGEST_POLL_GAP, self.poll, listens, now);
+        let mut suspects = FailureDetector::new(now, self.had_a_line);
         self.had_a_line = true;
         // What happened while nobody watched.
         self.wake.leases();
         self.wake.records(&[]);
         while !self.pulse.is_unwanted() {
             let asked_at = Instant::now();
-            let tick = Db::tick(line, &self.names, self.owner, session, self.highest);
+            let tick = Db::poll(line, &self.names, self.owner, session, self.highest);
             let tick = in_time(tick).await?;
             if session.is_some() {
                 if !tick.held {
@@ -146,15 +146,15 @@ impl<Db: Database> Watcher<Db> {
             }
             if !tick.shown {
                 // Others do not see it either, and may trust for longer.
-                suspects = Suspects::new(now, true);
+                suspects = FailureDetector::new(now, true);
             }
             for instance in suspects.look(&tick.gone, now) {
                 tracing::info!(%instance, "an instance has died; its partitions are free");
-                in_time(Db::bury_gone(line, &self.names, instance)).await?;
+                in_time(Db::reap_lost(line, &self.names, instance)).await?;
                 self.wake.leases();
             }
             if rhythm.falls_asleep(&tick, now) {
-                in_time(Db::sleep(line, &self.names, self.owner, true)).await?;
+                in_time(Db::set_listening(line, &self.names, self.owner, true)).await?;
                 continue;
             }
             let next = now + rhythm.gap(&tick, suspects.are_there(), now);
@@ -166,18 +166,21 @@ impl<Db: Database> Watcher<Db> {
     }
 
     /// Ties this process to the session of the line.
-    async fn begin(&mut self, line: &mut Db::Line) -> Result<Option<SessionKey>, sqlx::Error> {
-        if !Db::SESSIONS || self.strange >= POOLED {
+    async fn begin(
+        &mut self,
+        line: &mut Db::WatchConnection,
+    ) -> Result<Option<SessionKey>, sqlx::Error> {
+        if !Db::HAS_SESSION_LOCKS || self.strange >= POOLED {
             self.show(line, None).await?;
             return Ok(None);
         }
         let session = SessionKey::new();
-        in_time(Db::hold(line, session)).await?;
+        in_time(Db::lock_session(line, session)).await?;
         // Before others see it, and may bury this process for its loss ..
         self.pulse.begins(Instant::now());
         if !self.had_a_line {
             let (names, owner, micros) = (&self.names, self.owner, self.lease);
-            in_time(Db::join(line, names, owner, session, micros)).await?;
+            in_time(Db::register(line, names, owner, session, micros)).await?;
         }
         self.show(line, Some(session)).await?;
         // .. and again, so that no claim counts that was made when they saw the one before.
@@ -188,14 +191,21 @@ impl<Db: Database> Watcher<Db> {
     /// Lets others see the session, and whether this process is wary.
     async fn show(
         &self,
-        line: &mut Db::Line,
+        line: &mut Db::WatchConnection,
         session: Option<SessionKey>,
     ) -> Result<(), sqlx::Error> {
-        in_time(Db::show(line, &self.names, self.owner, session, self.wary)).await
+        in_time(Db::advertise(
+            line,
+            &self.names,
+            self.owner,
+            session,
+            self.wary,
+        ))
+        .await
     }
 
     /// The session is another one, though the connection was not lost.
-    async fn strange(&mut self, line: &mut Db::Line) -> Result<(), sqlx::Error> {
+    async fn strange(&mut self, line: &mut Db::WatchConnection) -> Result<(), sqlx::Error> {
         self.strange += 1;
         if self.strange == POOLED {
             tracing::warn!(
@@ -207,7 +217,7 @@ impl<Db: Database> Watcher<Db> {
         Ok(())
     }
 
-    fn has_changed(&mut self, tick: &Tick) -> bool {
+    fn has_changed(&mut self, tick: &PollResult) -> bool {
         let published = tick.highest > self.highest;
         let moved = tick.leases != self.leases;
         if published {
@@ -224,25 +234,25 @@ impl<Db: Database> Watcher<Db> {
     /// Until it is time for the next look. Whether the connection is still there.
     async fn wait(
         &self,
-        line: &mut Db::Line,
-        rhythm: &mut Rhythm,
+        line: &mut Db::WatchConnection,
+        rhythm: &mut PollSchedule,
         next: Instant,
     ) -> Result<bool, sqlx::Error> {
         loop {
             // Dropped in the middle, what was heard stays in the connection's buffer.
             let heard = tokio::select! {
-                heard = Db::heard(line) => heard?,
+                heard = Db::next_notification(line) => heard?,
                 () = sleep_until(next) => return Ok(true),
                 () = self.wake.confirmation_wanted() => return Ok(true),
                 () = self.pulse.unwanted() => return Ok(true),
             };
             match heard {
-                Heard::Nothing => return Ok(false),
-                Heard::Leases => self.wake.leases(),
-                Heard::Records(parts) => {
+                Notification::ConnectionLost => return Ok(false),
+                Notification::OwnershipChanged => self.wake.leases(),
+                Notification::Published(parts) => {
                     self.wake.records(&parts);
                     if rhythm.wakes_up(Instant::now()) {
-                        in_time(Db::sleep(line, &self.names, self.owner, false)).await?;
+                        in_time(Db::set_listening(line, &self.names, self.owner, false)).await?;
                         return Ok(true);
                     }
                 }

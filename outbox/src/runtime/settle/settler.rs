@@ -3,22 +3,22 @@
 use sqlx::Pool;
 
 use crate::{
-    runtime::backoff::Outage,
-    store::{Batch, Database, Fence, Link, Names},
+    runtime::backoff::DatabaseBackoff,
+    store::{Batch, Database, Fence, KeptConnection, TableNames},
 };
 
 /// Writes, on a connection of its own.
 #[derive(Debug)]
 pub(crate) struct Settler<Db: Database> {
-    link: Link<Db>,
-    names: Names,
+    link: KeptConnection<Db>,
+    names: TableNames,
     keep: bool,
 }
 
 impl<Db: Database> Settler<Db> {
-    pub(crate) fn new(pool: Pool<Db>, names: Names, keep: bool) -> Self {
+    pub(crate) fn new(pool: Pool<Db>, names: TableNames, keep: bool) -> Self {
         Self {
-            link: Link::settling(pool),
+            link: KeptConnection::settling(pool),
             names,
             keep,
         }
@@ -27,7 +27,7 @@ impl<Db: Database> Settler<Db> {
     /// Writes a batch, however often it takes: the records are in memory until then, and no more
     /// of them are read than fit there. Dropped in between, nothing or all of it is written.
     pub(crate) async fn write(&mut self, fence: &Fence, batch: &Batch) {
-        let mut outage = Outage::default();
+        let mut outage = DatabaseBackoff::default();
         while let Err(error) = self.try_write(fence, batch).await {
             let wait = outage.failed("writing what became of records", &error);
             tokio::time::sleep(wait).await;

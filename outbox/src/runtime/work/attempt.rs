@@ -4,7 +4,7 @@
 use tokio::sync::Mutex;
 use tracing::{Instrument as _, Span};
 
-use crate::runtime::ownership::permit::Permit;
+use crate::runtime::ownership::permit::StartPermit;
 use crate::{
     handler::{BoxError, Context, HandlerError, Outcome, Slot, invoke::fell_back},
     outbox::Inner,
@@ -16,13 +16,13 @@ use crate::{
 };
 
 /// One attempt, with everything that its transaction needs.
-pub(crate) struct AttemptOf<'a, Db: Database> {
+pub(crate) struct HandlerAttempt<'a, Db: Database> {
     pub(crate) inner: &'a Inner<Db>,
     pub(crate) handler: &'a HandlerEntry,
     pub(crate) fence: &'a Fence,
     pub(crate) work: &'a Work,
     /// None: whoever calls knows that it may.
-    pub(crate) permit: Option<&'a Permit>,
+    pub(crate) permit: Option<&'a StartPermit>,
 }
 
 /// Nobody waits for the completion of a record that is not ours any more, or was discarded.
@@ -39,7 +39,7 @@ struct GaveUp {
     source: sqlx::Error,
 }
 
-impl<Db: Database> AttemptOf<'_, Db> {
+impl<Db: Database> HandlerAttempt<'_, Db> {
     /// Like [`HandlerEntry::dispatch`]. With a transaction, what it decides is written once more
     /// by the lanes, which changes nothing then. Dropped in between, the transaction is rolled
     /// back. None if it was not begun, because it might not be ours any more.
@@ -100,14 +100,14 @@ impl<Db: Database> AttemptOf<'_, Db> {
     }
 
     fn is_permitted(&self) -> bool {
-        self.permit.is_none_or(Permit::holds)
+        self.permit.is_none_or(StartPermit::holds)
     }
 
     async fn begin(&self, context: &mut Context, needed: bool) -> Result<(), HandlerError> {
         if needed {
             let transaction = self.inner.pool.begin_with(Db::BEGIN).await;
             let mut transaction = transaction.map_err(HandlerError::unavailable)?;
-            let marked = Db::mark(&mut transaction).await;
+            let marked = Db::mark_transaction(&mut transaction).await;
             marked.map_err(HandlerError::unavailable)?;
             context.transaction = Some(Box::new(Slot::<Db>(Mutex::new(transaction))));
         }
@@ -126,7 +126,7 @@ impl<Db: Database> AttemptOf<'_, Db> {
             let _ = transaction.rollback().await;
             return outcome;
         }
-        if let Err(error) = Db::marked(&mut transaction).await {
+        if let Err(error) = Db::check_mark(&mut transaction).await {
             let code = error.as_database_error().and_then(|error| error.code());
             // In PostgreSQL a statement of the handler had failed, and it did not notice.
             let ignored = code.as_deref() == Some("25P02");
@@ -139,7 +139,8 @@ impl<Db: Database> AttemptOf<'_, Db> {
         let row = completed_row(self.work, self.handler.id());
         let (names, keep) = (&self.inner.names, self.inner.keeps_completed());
         let (fence, stored) = (self.fence, self.work.read);
-        let completed = Db::complete(&mut transaction, names, fence, &row, stored, keep).await;
+        let completed =
+            Db::complete_in_transaction(&mut transaction, names, fence, &row, stored, keep).await;
         let committed = match completed {
             Ok(true) => transaction.commit().await.map_err(failure),
             Ok(false) => {

@@ -21,7 +21,7 @@ use tokio::{
     time::Instant,
 };
 
-use crate::runtime::{ownership::permit::Permit, work::attempt::AttemptOf};
+use crate::runtime::{ownership::permit::StartPermit, work::attempt::HandlerAttempt};
 use crate::{
     handler::Panicked,
     outbox::Inner,
@@ -34,9 +34,9 @@ use crate::{
 };
 
 /// What came of an invocation.
-pub(in crate::runtime) struct Answered {
+pub(in crate::runtime) struct Finished {
     pub(in crate::runtime) work: Work,
-    /// [`Terms::number`].
+    /// [`StartContext::number`].
     pub(in crate::runtime) number: u64,
     /// None if it was not begun.
     pub(in crate::runtime) decision: Option<Decision>,
@@ -54,15 +54,15 @@ const IN_A_ROW: u32 = 32;
 
 /// What work was started under.
 #[derive(Debug)]
-pub(in crate::runtime) struct Terms {
+pub(in crate::runtime) struct StartContext {
     /// Of each start another one.
     pub(in crate::runtime) number: u64,
     pub(in crate::runtime) fence: Arc<Fence>,
-    pub(in crate::runtime) permit: Permit,
+    pub(in crate::runtime) permit: StartPermit,
 }
 
 /// Dropped, everything is stopped.
-pub(in crate::runtime) struct Crew<Db: Database> {
+pub(in crate::runtime) struct WorkerPool<Db: Database> {
     shared: Arc<Shared<Db>>,
     /// How many had been taken from the queue when it was last looked at, and since when.
     seen: (u64, Instant),
@@ -70,7 +70,7 @@ pub(in crate::runtime) struct Crew<Db: Database> {
 
 struct Shared<Db: Database> {
     inner: Arc<Inner<Db>>,
-    finished: UnboundedSender<Answered>,
+    finished: UnboundedSender<Finished>,
     /// As many can run at the same moment.
     enough: usize,
     durations: Durations,
@@ -80,7 +80,7 @@ struct Shared<Db: Database> {
 /// Written by the dispatcher's loop and by members.
 #[derive(Default)]
 struct State {
-    queue: VecDeque<(Turn, Arc<Terms>)>,
+    queue: VecDeque<(Turn, Arc<StartContext>)>,
     /// How many were taken from it.
     taken: u64,
     members: HashMap<u64, Member>,
@@ -98,10 +98,10 @@ struct Member {
     task: AbortHandle,
 }
 
-impl<Db: Database> Crew<Db> {
+impl<Db: Database> WorkerPool<Db> {
     pub(in crate::runtime) fn new(
         inner: Arc<Inner<Db>>,
-        finished: UnboundedSender<Answered>,
+        finished: UnboundedSender<Finished>,
     ) -> Self {
         let enough = Handle::try_current().map_or(1, |handle| handle.metrics().num_workers());
         Self {
@@ -117,7 +117,7 @@ impl<Db: Database> Crew<Db> {
     }
 
     /// These are to be run.
-    pub(in crate::runtime) fn start(&self, turns: Vec<Turn>, terms: &Arc<Terms>) {
+    pub(in crate::runtime) fn start(&self, turns: Vec<Turn>, terms: &Arc<StartContext>) {
         let mut state = self.shared.state();
         let turns = turns.into_iter().map(|turn| (turn, Arc::clone(terms)));
         state.queue.extend(turns);
@@ -155,7 +155,7 @@ impl<Db: Database> Crew<Db> {
     }
 }
 
-impl<Db: Database> Drop for Crew<Db> {
+impl<Db: Database> Drop for WorkerPool<Db> {
     fn drop(&mut self) {
         self.stop(|_| true);
     }
@@ -226,10 +226,10 @@ impl<Db: Database> Shared<Db> {
         }
     }
 
-    fn answer(&self, work: Work, terms: &Terms, decision: Option<Decision>) {
+    fn answer(&self, work: Work, terms: &StartContext, decision: Option<Decision>) {
         let number = terms.number;
         // The loop has ended if nobody takes it; the record is delivered again.
-        let _ = self.finished.send(Answered {
+        let _ = self.finished.send(Finished {
             work,
             number,
             decision,
@@ -244,7 +244,7 @@ impl<Db: Database> Shared<Db> {
     }
 
     /// What a member is to run next. None: it is not needed any more, or was stopped.
-    fn next(&self, id: u64, waited: bool) -> Option<(Turn, Arc<Terms>)> {
+    fn next(&self, id: u64, waited: bool) -> Option<(Turn, Arc<StartContext>)> {
         let mut state = self.state();
         let state = &mut *state;
         let member = state.members.get_mut(&id)?;
@@ -278,13 +278,13 @@ impl<Db: Database> Shared<Db> {
         }
     }
 
-    async fn invoke(&self, work: &Work, terms: &Terms) -> Option<Decision> {
+    async fn invoke(&self, work: &Work, terms: &StartContext) -> Option<Decision> {
         let handler = self
             .inner
             .registry
             .entries()
             .get(usize::from(work.handler))?;
-        let attempt = AttemptOf {
+        let attempt = HandlerAttempt {
             inner: &self.inner,
             handler,
             fence: &terms.fence,

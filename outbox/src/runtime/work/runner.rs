@@ -7,8 +7,8 @@ use tokio::time::Instant;
 
 use crate::runtime::{
     event_loop::Run,
-    ownership::permit::Permit,
-    work::pool::{Answered, Terms},
+    ownership::permit::StartPermit,
+    work::pool::{Finished, StartContext},
 };
 use crate::{
     outbox::clock::{Clock as _, SystemClock},
@@ -20,7 +20,7 @@ use crate::{
 #[derive(Debug, Clone, Copy)]
 pub(in crate::runtime) struct Started {
     part: u16,
-    /// The [`Terms::number`] it was started under. An answer of another one is from before its
+    /// The [`StartContext::number`] it was started under. An answer of another one is from before its
     /// partition was lost, and came back.
     number: u64,
 }
@@ -41,10 +41,10 @@ impl<Db: Database> Run<Db> {
         }
         self.starts += 1;
         let number = self.starts;
-        let terms = Arc::new(Terms {
+        let terms = Arc::new(StartContext {
             number,
             fence: self.engine.leases.fence(),
-            permit: Permit {
+            permit: StartPermit {
                 until: self.engine.leases.valid_until(),
                 session: self.session.clone(),
                 confirmed: self.confirmed,
@@ -58,9 +58,9 @@ impl<Db: Database> Run<Db> {
         self.crew.start(turns, &terms);
     }
 
-    pub(in crate::runtime) fn handlers_finished(&mut self, answers: &mut Vec<Answered>) {
+    pub(in crate::runtime) fn handlers_finished(&mut self, answers: &mut Vec<Finished>) {
         let now = SystemClock.now();
-        for Answered {
+        for Finished {
             work,
             number,
             decision,

@@ -4,7 +4,7 @@ use sqlx::{MySql, MySqlConnection};
 use uuid::Uuid;
 
 use super::places;
-use crate::store::{Claim, CommandKey, CommandSql, Names, Remembered, trusted};
+use crate::store::{CommandClaim, CommandKey, CommandSql, Retained, TableNames, trusted};
 
 /// How many messages are written by one statement.
 const MESSAGES: usize = 500;
@@ -12,10 +12,10 @@ const MESSAGES: usize = 500;
 impl CommandSql for MySql {
     async fn claim_command(
         connection: &mut MySqlConnection,
-        names: &Names,
+        names: &TableNames,
         command: CommandKey<'_>,
         fingerprint: Option<&str>,
-    ) -> Result<Claim, sqlx::Error> {
+    ) -> Result<CommandClaim, sqlx::Error> {
         let table = names.table("command", '`');
         // What `ignore` would hide besides a duplicate was checked before.
         let sql = trusted(format!(
@@ -28,7 +28,7 @@ impl CommandSql for MySql {
             .execute(&mut *connection)
             .await?;
         if done.rows_affected() > 0 {
-            return Ok(Claim::New);
+            return Ok(CommandClaim::New);
         }
         // Locking, so that it is read as it is now, and not as it was when the transaction began.
         let sql = trusted(format!(
@@ -39,7 +39,7 @@ impl CommandSql for MySql {
             .bind(command.id.as_bytes())
             .fetch_one(connection)
             .await?;
-        Ok(Claim::Done {
+        Ok(CommandClaim::Done {
             fingerprint,
             result,
         })
@@ -47,7 +47,7 @@ impl CommandSql for MySql {
 
     async fn complete_command(
         connection: &mut MySqlConnection,
-        names: &Names,
+        names: &TableNames,
         command: CommandKey<'_>,
         result: &str,
     ) -> Result<(), sqlx::Error> {
@@ -66,7 +66,7 @@ impl CommandSql for MySql {
 
     async fn receive(
         connection: &mut MySqlConnection,
-        names: &Names,
+        names: &TableNames,
         source: &str,
         messages: &[&str],
     ) -> Result<Vec<String>, sqlx::Error> {
@@ -105,8 +105,8 @@ impl CommandSql for MySql {
 
     async fn forget(
         connection: &mut MySqlConnection,
-        names: &Names,
-        what: Remembered,
+        names: &TableNames,
+        what: Retained,
         micros: i64,
         limit: i64,
     ) -> Result<u64, sqlx::Error> {

@@ -9,7 +9,9 @@ use super::{
     places,
     rows::{RECORD, fetched},
 };
-use crate::store::{FetchSql, Fetched, Known, Names, Page, Writers, settle::json, trusted};
+use crate::store::{
+    FetchSql, FetchedRecord, InMemory, OpenWriters, Page, TableNames, settle::json, trusted,
+};
 
 /// The same statement for each of many partitions. There is no `lateral` in MariaDB, and a scan of
 /// all partitions at once cannot stop after so many rows of each.
@@ -21,14 +23,14 @@ pub(super) fn for_each(count: usize, branch: &str) -> String {
 }
 
 impl FetchSql for MySql {
-    async fn pending(
+    async fn pending_records(
         connection: &mut MySqlConnection,
-        names: &Names,
+        names: &TableNames,
         pages: &[Page],
-        known: &[Known],
+        known: &[InMemory],
         per_page: i64,
         limit: i64,
-    ) -> Result<Vec<Fetched>, sqlx::Error> {
+    ) -> Result<Vec<FetchedRecord>, sqlx::Error> {
         let mut found = Vec::new();
         let mut left = pages;
         // The server reads every branch of a statement to its end, whatever its limit is. So as
@@ -53,11 +55,11 @@ impl FetchSql for MySql {
 
     async fn due_records(
         connection: &mut MySqlConnection,
-        names: &Names,
+        names: &TableNames,
         parts: &[u16],
         offset: i64,
         limit: i64,
-    ) -> Result<Vec<Fetched>, sqlx::Error> {
+    ) -> Result<Vec<FetchedRecord>, sqlx::Error> {
         if parts.is_empty() {
             return Ok(Vec::new());
         }
@@ -83,7 +85,7 @@ order by x.due_at, x.id"
 
     async fn next_due(
         connection: &mut MySqlConnection,
-        names: &Names,
+        names: &TableNames,
         parts: &[u16],
         handlers: &[&str],
         offset: i64,
@@ -98,7 +100,7 @@ order by x.due_at, x.id"
     union all
     select (
         select d.due_at from {delivery} d
-        where d.status = 'scheduled' and d.part = p.part and json_contains(?, json_quote(d.handler))
+        where d.status = 'retrying' and d.part = p.part and json_contains(?, json_quote(d.handler))
         order by d.due_at limit 1
     ) from {parts_table}
 ) x"
@@ -113,16 +115,19 @@ order by x.due_at, x.id"
             .await
     }
 
-    async fn writers(connection: &mut MySqlConnection, _: &Names) -> Result<Writers, sqlx::Error> {
+    async fn open_writers(
+        connection: &mut MySqlConnection,
+        _: &TableNames,
+    ) -> Result<OpenWriters, sqlx::Error> {
         let now = "select timestampdiff(microsecond, '1970-01-01', utc_timestamp(6))";
         let micros: i64 = sqlx::query_scalar(now).fetch_one(connection).await?;
         let clock = Timestamp::from_microsecond(micros).unwrap_or(Timestamp::MIN);
-        Ok(Writers::Unknown { clock })
+        Ok(OpenWriters::Unnamed { clock })
     }
 
-    async fn unhandled(
+    async fn unhandled_events(
         connection: &mut MySqlConnection,
-        names: &Names,
+        names: &TableNames,
         parts: &[u16],
     ) -> Result<Vec<String>, sqlx::Error> {
         let record = names.table("record", '`');
@@ -137,9 +142,9 @@ order by x.due_at, x.id"
         query.fetch_all(connection).await
     }
 
-    async fn paused(
+    async fn paused_handlers(
         connection: &mut MySqlConnection,
-        names: &Names,
+        names: &TableNames,
     ) -> Result<Vec<String>, sqlx::Error> {
         let pause = names.table("pause", '`');
         sqlx::query_scalar(trusted(format!("select handler from {pause}")))
@@ -150,11 +155,11 @@ order by x.due_at, x.id"
 
 async fn some_pending(
     connection: &mut MySqlConnection,
-    names: &Names,
+    names: &TableNames,
     pages: &[Page],
     per_page: i64,
     limit: i64,
-) -> Result<Vec<Fetched>, sqlx::Error> {
+) -> Result<Vec<FetchedRecord>, sqlx::Error> {
     let record = names.table("record", '`');
     let pending = names.plain("record_pending");
     // Forced: the index of due times holds the ids too, in another order.
@@ -185,12 +190,12 @@ where r.status = 'pending' and r.part = ? and r.id > ? order by r.id limit ?"
 /// statement: no database of this kind is good at leaving out a list of them.
 async fn unknown_pending(
     connection: &mut MySqlConnection,
-    names: &Names,
+    names: &TableNames,
     pages: &[Page],
-    known: &[Known],
+    known: &[InMemory],
     per_page: i64,
     limit: i64,
-) -> Result<Vec<Fetched>, sqlx::Error> {
+) -> Result<Vec<FetchedRecord>, sqlx::Error> {
     let record = names.table("record", '`');
     let mut known_of: HashMap<u16, HashSet<i64>> = HashMap::new();
     for known in known {

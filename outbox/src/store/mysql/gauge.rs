@@ -5,9 +5,10 @@ use sqlx::{MySql, MySqlConnection};
 use crate::{
     operations::{ErrorCount, Instance},
     store::{
-        Capped, Counted, Extent, GaugeSql, Names, Part, Table,
+        CappedCount, GaugeSql, SampleExtent, StatusCount, StatusSample, Table, TableNames,
         gauge::{
-            Path, capped, capped_count, capped_counts, errors_of, events_of, instance, open_counts,
+            IndexPath, capped, capped_count, capped_counts, errors_of, events_of, instance,
+            open_counts,
         },
         report::{counted, error_count},
         trusted,
@@ -15,12 +16,12 @@ use crate::{
 };
 
 /// The index that begins with the status, named: it is one of several that do.
-fn path(names: &Names) -> impl Fn(Table, &str) -> Path {
+fn path(names: &TableNames) -> impl Fn(Table, &str) -> IndexPath {
     |table, status| {
         let (index, order) = match (table, status) {
             (Table::Record, "scheduled") => ("record_scheduled", " order by part, due_at"),
             (Table::Record, _) => ("record_pending", " order by part, id"),
-            (Table::Delivery, "scheduled") => ("delivery_due", " order by part, due_at"),
+            (Table::Delivery, "retrying") => ("delivery_due", " order by part, due_at"),
             (Table::Delivery, _) => ("delivery_waiting", " order by id"),
         };
         (format!(" force index (`{}`)", names.plain(index)), order)
@@ -30,8 +31,8 @@ fn path(names: &Names) -> impl Fn(Table, &str) -> Path {
 impl GaugeSql for MySql {
     async fn open_counts(
         connection: &mut MySqlConnection,
-        names: &Names,
-    ) -> Result<Vec<Counted>, sqlx::Error> {
+        names: &TableNames,
+    ) -> Result<Vec<StatusCount>, sqlx::Error> {
         let (record, delivery) = (names.table("record", '`'), names.table("delivery", '`'));
         let sql = trusted(open_counts(&record, &delivery));
         let rows = sqlx::query(sql).fetch_all(connection).await?;
@@ -40,9 +41,9 @@ impl GaugeSql for MySql {
 
     async fn capped_counts(
         connection: &mut MySqlConnection,
-        names: &Names,
+        names: &TableNames,
         cap: u32,
-    ) -> Result<Vec<Capped>, sqlx::Error> {
+    ) -> Result<Vec<CappedCount>, sqlx::Error> {
         let sql = trusted(capped_counts(names, '`', path(names), cap));
         let rows = sqlx::query(sql).fetch_all(connection).await?;
         rows.iter().map(capped).collect()
@@ -50,9 +51,9 @@ impl GaugeSql for MySql {
 
     async fn capped_failures(
         connection: &mut MySqlConnection,
-        names: &Names,
+        names: &TableNames,
         cap: u32,
-    ) -> Result<Option<Capped>, sqlx::Error> {
+    ) -> Result<Option<CappedCount>, sqlx::Error> {
         let failed = (Table::Delivery, "failed");
         let sql = trusted(capped_count(names, '`', path(names), cap, failed));
         let row = sqlx::query(sql).fetch_optional(connection).await?;
@@ -61,9 +62,9 @@ impl GaugeSql for MySql {
 
     async fn events_of(
         connection: &mut MySqlConnection,
-        names: &Names,
-        parts: &[Part],
-    ) -> Result<Vec<Counted>, sqlx::Error> {
+        names: &TableNames,
+        parts: &[StatusSample],
+    ) -> Result<Vec<StatusCount>, sqlx::Error> {
         let sql = trusted(events_of(names, '`', path(names), parts));
         let rows = sqlx::query(sql).fetch_all(connection).await?;
         rows.iter().map(counted).collect()
@@ -71,8 +72,8 @@ impl GaugeSql for MySql {
 
     async fn errors_of(
         connection: &mut MySqlConnection,
-        names: &Names,
-        extent: Extent,
+        names: &TableNames,
+        extent: SampleExtent,
         limit: u32,
     ) -> Result<Vec<ErrorCount>, sqlx::Error> {
         let sql = trusted(errors_of(names, '`', path(names), extent, limit));
@@ -82,7 +83,7 @@ impl GaugeSql for MySql {
 
     async fn ids(
         connection: &mut MySqlConnection,
-        names: &Names,
+        names: &TableNames,
         table: Table,
     ) -> Result<Option<(i64, i64)>, sqlx::Error> {
         let rows = names.table(table.name(), '`');
@@ -97,10 +98,10 @@ impl GaugeSql for MySql {
 
     async fn statuses_within(
         connection: &mut MySqlConnection,
-        names: &Names,
+        names: &TableNames,
         table: Table,
         ranges: &[(i64, i64)],
-    ) -> Result<Vec<Counted>, sqlx::Error> {
+    ) -> Result<Vec<StatusCount>, sqlx::Error> {
         let (rows, is_delivery) = (names.table(table.name(), '`'), table.is_delivery());
         let of = |(first, last): &(i64, i64)| format!("id between {first} and {last}");
         let parts: Vec<String> = ranges.iter().map(of).collect();
@@ -116,7 +117,7 @@ impl GaugeSql for MySql {
 
     async fn instances(
         connection: &mut MySqlConnection,
-        names: &Names,
+        names: &TableNames,
     ) -> Result<Vec<Instance>, sqlx::Error> {
         let (instances, lease) = (names.table("instance", '`'), names.table("lease", '`'));
         let sql = trusted(format!(
@@ -130,7 +131,7 @@ from {instances} i order by i.started_at, i.id"
 
     async fn schema_version(
         connection: &mut MySqlConnection,
-        names: &Names,
+        names: &TableNames,
     ) -> Result<Option<i64>, sqlx::Error> {
         let schema = names.table("schema", '`');
         let sql = trusted(format!("select max(version) from {schema}"));

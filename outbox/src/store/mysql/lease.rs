@@ -4,12 +4,14 @@ use sqlx::{Connection as _, MySql, MySqlConnection, Transaction};
 use uuid::Uuid;
 
 use super::places;
-use crate::store::{Fence, LeaseSql, Names, Survey, SurveyRow, settle::json, trusted};
+use crate::store::{
+    ClusterView, ClusterViewRow, Fence, LeaseSql, TableNames, settle::json, trusted,
+};
 
 impl LeaseSql for MySql {
-    async fn seed(
+    async fn seed_partitions(
         connection: &mut MySqlConnection,
-        names: &Names,
+        names: &TableNames,
         partitions: u16,
     ) -> Result<(), sqlx::Error> {
         let lease = names.table("lease", '`');
@@ -26,7 +28,7 @@ impl LeaseSql for MySql {
 
     async fn heartbeat(
         connection: &mut MySqlConnection,
-        names: &Names,
+        names: &TableNames,
         owner: Uuid,
         micros: i64,
     ) -> Result<(), sqlx::Error> {
@@ -56,7 +58,7 @@ on duplicate key update expires_at = values(expires_at)"
 
     async fn renew(
         connection: &mut MySqlConnection,
-        names: &Names,
+        names: &TableNames,
         owner: Uuid,
         micros: i64,
     ) -> Result<(), sqlx::Error> {
@@ -73,9 +75,9 @@ on duplicate key update expires_at = values(expires_at)"
         tx.commit().await
     }
 
-    async fn retire(
+    async fn leave(
         connection: &mut MySqlConnection,
-        names: &Names,
+        names: &TableNames,
         owner: Uuid,
         frees: bool,
     ) -> Result<(), sqlx::Error> {
@@ -92,10 +94,10 @@ on duplicate key update expires_at = values(expires_at)"
         tx.commit().await
     }
 
-    async fn survey(
+    async fn cluster_view(
         connection: &mut MySqlConnection,
-        names: &Names,
-    ) -> Result<Survey, sqlx::Error> {
+        names: &TableNames,
+    ) -> Result<ClusterView, sqlx::Error> {
         let (instance, lease, pause) = (
             names.table("instance", '`'),
             names.table("lease", '`'),
@@ -108,13 +110,13 @@ on duplicate key update expires_at = values(expires_at)"
 union all select null, null, id, {left}, null from {instance}
 union all select null, null, null, null, handler from {pause}"
         ));
-        let rows: Vec<SurveyRow> = sqlx::query_as(sql).fetch_all(connection).await?;
-        Ok(Survey::of(rows))
+        let rows: Vec<ClusterViewRow> = sqlx::query_as(sql).fetch_all(connection).await?;
+        Ok(ClusterView::of(rows))
     }
 
-    async fn take(
+    async fn take_partitions(
         connection: &mut MySqlConnection,
-        names: &Names,
+        names: &TableNames,
         owner: Uuid,
         parts: &[u16],
         micros: i64,
@@ -147,9 +149,9 @@ where part in ({})",
         tx.commit().await
     }
 
-    async fn release(
+    async fn release_leases(
         connection: &mut MySqlConnection,
-        names: &Names,
+        names: &TableNames,
         fence: &Fence,
         reserved: Option<i64>,
     ) -> Result<(), sqlx::Error> {
@@ -169,9 +171,9 @@ where l.epoch = f.epoch and l.owner = ?"
         Ok(())
     }
 
-    async fn still_held(
+    async fn lock_leases(
         connection: &mut MySqlConnection,
-        names: &Names,
+        names: &TableNames,
         fence: &Fence,
     ) -> Result<Vec<u16>, sqlx::Error> {
         let lease = names.table("lease", '`');
@@ -188,9 +190,9 @@ where l.epoch = f.epoch and l.owner = ? order by l.part lock in share mode"
         Ok(held.iter().map(|part| part.cast_unsigned()).collect())
     }
 
-    async fn bury(
+    async fn reap_expired(
         connection: &mut MySqlConnection,
-        names: &Names,
+        names: &TableNames,
         instance: Uuid,
     ) -> Result<(), sqlx::Error> {
         let (instances, lease) = (names.table("instance", '`'), names.table("lease", '`'));

@@ -7,7 +7,7 @@ use sqlx::{MySql, MySqlConnection};
 
 use crate::{
     operations::{DeliveryStatus, RecordStatus},
-    store::{Names, OperateSql, Prunable, settle::json, trusted},
+    store::{OperateSql, Prunable, TableNames, settle::json, trusted},
 };
 
 /// Ids that were given as JSON.
@@ -18,7 +18,7 @@ impl OperateSql for MySql {
 
     async fn record_status(
         connection: &mut MySqlConnection,
-        names: &Names,
+        names: &TableNames,
         record_id: i64,
     ) -> Result<Option<RecordStatus>, sqlx::Error> {
         let record = names.table("record", '`');
@@ -32,7 +32,7 @@ impl OperateSql for MySql {
 
     async fn deliveries_of(
         connection: &mut MySqlConnection,
-        names: &Names,
+        names: &TableNames,
         record_id: i64,
         handler: Option<&str>,
     ) -> Result<Vec<(i64, DeliveryStatus)>, sqlx::Error> {
@@ -52,19 +52,19 @@ impl OperateSql for MySql {
 
     async fn replay(
         connection: &mut MySqlConnection,
-        names: &Names,
+        names: &TableNames,
         ids: &[i64],
     ) -> Result<u64, sqlx::Error> {
         let delivery = names.table("delivery", '`');
         // Two statements: with a join, the order in which columns are set is not defined.
         let scheduled = format!(
             "update {IDS} straight_join {delivery} d on d.id = u.id set d.due_at = utc_timestamp(6)
-where d.status = 'scheduled'"
+where d.status = 'retrying'"
         );
         let failed = format!(
             "update {IDS} straight_join {delivery} d on d.id = u.id
 set d.attempt = d.attempt + 1, d.failure_count = 0, d.first_failed_at = null, d.due_at = utc_timestamp(6),
-    d.status = 'scheduled'
+    d.status = 'retrying'
 where d.status = 'failed'"
         );
         Ok(changed(&mut *connection, scheduled, ids).await?
@@ -73,7 +73,7 @@ where d.status = 'failed'"
 
     async fn bring_forward(
         connection: &mut MySqlConnection,
-        names: &Names,
+        names: &TableNames,
         record_ids: &[i64],
     ) -> Result<u64, sqlx::Error> {
         let record = names.table("record", '`');
@@ -86,21 +86,21 @@ where r.status = 'scheduled'"
 
     async fn discard(
         connection: &mut MySqlConnection,
-        names: &Names,
+        names: &TableNames,
         ids: &[i64],
     ) -> Result<u64, sqlx::Error> {
         let delivery = names.table("delivery", '`');
         let sql = format!(
             "update {IDS} straight_join {delivery} d on d.id = u.id
 set d.status = 'discarded', d.blocking = false, d.due_at = null, d.finished_at = utc_timestamp(6)
-where d.status in ('waiting', 'scheduled', 'failed')"
+where d.status in ('waiting', 'retrying', 'failed')"
         );
         changed(connection, sql, ids).await
     }
 
     async fn end_records(
         connection: &mut MySqlConnection,
-        names: &Names,
+        names: &TableNames,
         record_ids: &[i64],
     ) -> Result<(), sqlx::Error> {
         let (record, delivery) = (names.table("record", '`'), names.table("delivery", '`'));
@@ -113,7 +113,7 @@ where d.status in ('waiting', 'scheduled', 'failed')"
         // lock was had; one that locks would wait for whoever waits for us.
         let open = format!(
             "select d.record_id from {IDS} straight_join {delivery} d on d.record_id = u.id
-where d.status in ('waiting', 'scheduled', 'failed')"
+where d.status in ('waiting', 'retrying', 'failed')"
         );
         let open = found(&mut *connection, open, &split).await?;
         let over: Vec<i64> = split.into_iter().filter(|id| !open.contains(id)).collect();
@@ -127,7 +127,7 @@ set r.status = 'discarded', r.completed_at = utc_timestamp(6)"
 
     async fn promote(
         connection: &mut MySqlConnection,
-        names: &Names,
+        names: &TableNames,
         ids: &[i64],
     ) -> Result<(), sqlx::Error> {
         let delivery = names.table("delivery", '`');
@@ -144,7 +144,7 @@ where e.status = 'waiting'"
         let heads = found(&mut *connection, heads, ids).await?;
         let sql = format!(
             "update {IDS} straight_join {delivery} d on d.id = u.id
-set d.status = 'scheduled', d.due_at = utc_timestamp(6)
+set d.status = 'retrying', d.due_at = utc_timestamp(6)
 where d.status = 'waiting' and d.blocking = true"
         );
         changed(connection, sql, &heads).await?;
@@ -153,7 +153,7 @@ where d.status = 'waiting' and d.blocking = true"
 
     async fn discard_records(
         connection: &mut MySqlConnection,
-        names: &Names,
+        names: &TableNames,
         record_ids: &[i64],
     ) -> Result<u64, sqlx::Error> {
         let record = names.table("record", '`');
@@ -167,7 +167,7 @@ where r.status in ('pending', 'scheduled', 'unhandled')"
 
     async fn pause(
         connection: &mut MySqlConnection,
-        names: &Names,
+        names: &TableNames,
         handler: &str,
     ) -> Result<(), sqlx::Error> {
         let pause = names.table("pause", '`');
@@ -180,7 +180,7 @@ where r.status in ('pending', 'scheduled', 'unhandled')"
 
     async fn resume(
         connection: &mut MySqlConnection,
-        names: &Names,
+        names: &TableNames,
         handler: &str,
     ) -> Result<bool, sqlx::Error> {
         let pause = names.table("pause", '`');
@@ -191,7 +191,7 @@ where r.status in ('pending', 'scheduled', 'unhandled')"
 
     async fn prunable(
         connection: &mut MySqlConnection,
-        names: &Names,
+        names: &TableNames,
         after: i64,
         micros: i64,
         limit: i64,
@@ -200,7 +200,7 @@ where r.status in ('pending', 'scheduled', 'unhandled')"
         let sql = trusted(format!(
             "select r.id, r.part,
     r.status in ('completed', 'discarded') and r.completed_at <= utc_timestamp(6) - interval ? microsecond and not exists (
-        select 1 from {delivery} d where d.record_id = r.id and d.status in ('waiting', 'scheduled', 'failed')
+        select 1 from {delivery} d where d.record_id = r.id and d.status in ('waiting', 'retrying', 'failed')
     ),
     r.created_at > utc_timestamp(6) - interval ? microsecond
 from {record} r where r.id > ? order by r.id limit ?"
@@ -225,7 +225,7 @@ from {record} r where r.id > ? order by r.id limit ?"
 
     async fn delete(
         connection: &mut MySqlConnection,
-        names: &Names,
+        names: &TableNames,
         record_ids: &[i64],
     ) -> Result<u64, sqlx::Error> {
         let (record, delivery, failure) = (

@@ -2,10 +2,10 @@
 
 use sqlx::{MySql, MySqlConnection};
 
-use crate::store::{Inserts, Names, NewRecord, PublishSql, as_json, trusted};
+use crate::store::{NewRecord, PublishSql, PublishStatements, TableNames, as_json, trusted};
 
 impl PublishSql for MySql {
-    fn inserts(names: &Names) -> Inserts {
+    fn inserts(names: &TableNames) -> PublishStatements {
         let record = names.table("record", '`');
         let one = format!(
             "into {record} (event_id, event, version, `key`, part, payload, headers, max_retries, dedup_key, created_at, due_at, status)
@@ -25,7 +25,7 @@ from json_table(?, '$[*]' columns (
     payload longtext character set utf8mb4 path '$[3]'
 )) as r order by r.place"
         );
-        Inserts {
+        PublishStatements {
             // What `ignore` would hide besides a duplicate was checked before.
             one_deduplicated: trusted(format!("insert ignore {one}")),
             one: trusted(format!("insert {one}")),
@@ -35,7 +35,7 @@ from json_table(?, '$[*]' columns (
 
     async fn insert(
         connection: &mut MySqlConnection,
-        inserts: &Inserts,
+        inserts: &PublishStatements,
         new: &NewRecord,
     ) -> Result<Option<i64>, sqlx::Error> {
         let sql = match new.dedup_key {
@@ -62,7 +62,7 @@ from json_table(?, '$[*]' columns (
 
     async fn insert_all(
         connection: &mut MySqlConnection,
-        inserts: &Inserts,
+        inserts: &PublishStatements,
         new: &[NewRecord],
     ) -> Result<(), sqlx::Error> {
         let Some(each) = new.first() else {

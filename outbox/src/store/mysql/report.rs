@@ -7,7 +7,7 @@ use crate::{
         BlockedLane, DeliveryStatus, ErrorCount, Inspected, Listed, RecordStatus, Status,
     },
     store::{
-        Counted, Names, Query, ReportSql,
+        ListQuery, ReportSql, StatusCount, TableNames,
         report::{
             Columns as _, blocked_lane, counted, delivery, error_count, failure, inspected, listed,
             listed_delivery,
@@ -36,7 +36,7 @@ const OF_DELIVERY: &str =
 /// [`OF_DELIVERY`] if it has them, where to start, how many.
 fn with_query(
     sql: String,
-    query: Query<'_>,
+    query: ListQuery<'_>,
     of_delivery: bool,
 ) -> sqlx::query::Query<'_, MySql, sqlx::mysql::MySqlArguments> {
     let mut with = sqlx::query(trusted(sql))
@@ -51,10 +51,10 @@ fn with_query(
 
 /// The records that the query selects, and whether it says something of their deliveries.
 fn records(
-    names: &Names,
+    names: &TableNames,
     columns: &str,
     status: Option<RecordStatus>,
-    query: Query<'_>,
+    query: ListQuery<'_>,
 ) -> (String, bool) {
     let (record, delivery) = (names.table("record", '`'), names.table("delivery", '`'));
     let (beyond, order) = query.order();
@@ -78,13 +78,13 @@ order by r.id {order} limit ?"
 
 /// The deliveries that the query selects; it always says something of them.
 fn deliveries(
-    names: &Names,
+    names: &TableNames,
     columns: &str,
     status: DeliveryStatus,
-    query: Query<'_>,
+    query: ListQuery<'_>,
 ) -> (String, bool) {
     let (record, delivery) = (names.table("record", '`'), names.table("delivery", '`'));
-    let (status, (beyond, order)) = (status.in_table(), query.order());
+    let (status, (beyond, order)) = (status.as_str(), query.order());
     let sql = format!(
         "select {columns} from {delivery} d join {record} r on r.id = d.record_id
 where d.status = '{status}' and {OF_RECORD} and {OF_DELIVERY} and d.id {beyond} ?
@@ -96,14 +96,14 @@ order by d.id {order} limit ?"
 impl ReportSql for MySql {
     async fn counts(
         connection: &mut MySqlConnection,
-        names: &Names,
-    ) -> Result<Vec<Counted>, sqlx::Error> {
+        names: &TableNames,
+    ) -> Result<Vec<StatusCount>, sqlx::Error> {
         let (record, delivery) = (names.table("record", '`'), names.table("delivery", '`'));
         // One by one, each from the index of its status.
         let sql = trusted(format!(
             "select false, status, null, count(*) from {record} group by status
 union all select true, 'waiting', null, count(*) from {delivery} where status = 'waiting'
-union all select true, 'scheduled', null, count(*) from {delivery} where status = 'scheduled'
+union all select true, 'retrying', null, count(*) from {delivery} where status = 'retrying'
 union all select true, 'failed', null, count(*) from {delivery} where status = 'failed'"
         ));
         let rows = sqlx::query(sql).fetch_all(connection).await?;
@@ -112,8 +112,8 @@ union all select true, 'failed', null, count(*) from {delivery} where status = '
 
     async fn counts_by_event(
         connection: &mut MySqlConnection,
-        names: &Names,
-    ) -> Result<Vec<Counted>, sqlx::Error> {
+        names: &TableNames,
+    ) -> Result<Vec<StatusCount>, sqlx::Error> {
         let (record, delivery) = (names.table("record", '`'), names.table("delivery", '`'));
         let of_records = |status| {
             format!(
@@ -131,7 +131,7 @@ where d.status = '{status}' group by r.event"
             of_records("scheduled"),
             of_records("unhandled"),
             of_deliveries("waiting"),
-            of_deliveries("scheduled"),
+            of_deliveries("retrying"),
             of_deliveries("failed"),
         ];
         let sql = trusted(parts.join("\nunion all "));
@@ -141,7 +141,7 @@ where d.status = '{status}' group by r.event"
 
     async fn counts_by_error(
         connection: &mut MySqlConnection,
-        names: &Names,
+        names: &TableNames,
         limit: i64,
     ) -> Result<Vec<ErrorCount>, sqlx::Error> {
         let delivery = names.table("delivery", '`');
@@ -162,7 +162,7 @@ order by g.count desc, g.fingerprint, g.handler"
 
     async fn oldest_pending(
         connection: &mut MySqlConnection,
-        names: &Names,
+        names: &TableNames,
         partitions: u16,
     ) -> Result<Option<(i64, i64)>, sqlx::Error> {
         let (record, pending) = (names.table("record", '`'), names.plain("record_pending"));
@@ -185,9 +185,9 @@ select timestampdiff(microsecond, min(r.created_at), utc_timestamp(6)), min(r.id
 
     async fn list_records(
         connection: &mut MySqlConnection,
-        names: &Names,
+        names: &TableNames,
         status: Option<RecordStatus>,
-        query: Query<'_>,
+        query: ListQuery<'_>,
     ) -> Result<Vec<Listed>, sqlx::Error> {
         let (sql, of_delivery) = records(names, RECORD, status, query);
         let rows = with_query(sql, query, of_delivery)
@@ -198,9 +198,9 @@ select timestampdiff(microsecond, min(r.created_at), utc_timestamp(6)), min(r.id
 
     async fn list_deliveries(
         connection: &mut MySqlConnection,
-        names: &Names,
+        names: &TableNames,
         status: DeliveryStatus,
-        query: Query<'_>,
+        query: ListQuery<'_>,
     ) -> Result<Vec<Listed>, sqlx::Error> {
         let (sql, of_delivery) = deliveries(names, &format!("{RECORD}, {DELIVERY}"), status, query);
         let rows = with_query(sql, query, of_delivery)
@@ -211,9 +211,9 @@ select timestampdiff(microsecond, min(r.created_at), utc_timestamp(6)), min(r.id
 
     async fn count(
         connection: &mut MySqlConnection,
-        names: &Names,
+        names: &TableNames,
         status: Option<Status>,
-        query: Query<'_>,
+        query: ListQuery<'_>,
     ) -> Result<u64, sqlx::Error> {
         let (selected, of_delivery) = match status {
             Some(Status::Delivery(status)) => deliveries(names, "d.id", status, query),
@@ -229,7 +229,7 @@ select timestampdiff(microsecond, min(r.created_at), utc_timestamp(6)), min(r.id
 
     async fn inspect(
         connection: &mut MySqlConnection,
-        names: &Names,
+        names: &TableNames,
         record_id: i64,
     ) -> Result<Option<Inspected>, sqlx::Error> {
         let record = names.table("record", '`');
@@ -271,14 +271,14 @@ from {table} f where f.record_id = ? order by f.handler, f.attempt"
 
     async fn blocked_lanes(
         connection: &mut MySqlConnection,
-        names: &Names,
+        names: &TableNames,
         status: Option<DeliveryStatus>,
-        query: Query<'_>,
+        query: ListQuery<'_>,
     ) -> Result<Vec<BlockedLane>, sqlx::Error> {
         let (record, delivery) = (names.table("record", '`'), names.table("delivery", '`'));
         let status = status.map_or_else(
             || "d.status".to_owned(),
-            |status| format!("'{}'", status.in_table()),
+            |status| format!("'{}'", status.as_str()),
         );
         let sql = format!(
             "select convert(d.`key` using utf8mb4), d.handler, d.record_id, d.status, d.attempt, d.error, timestampdiff(microsecond, utc_timestamp(6), d.due_at), g.behind

@@ -7,7 +7,7 @@ use sqlx::{Row as _, mysql::MySqlRow};
 
 use crate::{
     record::{Attempt, Record},
-    store::{Fetched, FetchedDelivery, LaneName},
+    store::{FetchedDelivery, FetchedRecord, LaneName},
 };
 
 /// What a record is read from; `r` is its table.
@@ -33,7 +33,7 @@ pub(super) fn lane_name(row: &MySqlRow) -> Result<LaneName, sqlx::Error> {
     })
 }
 
-pub(super) fn fetched(row: &MySqlRow) -> Result<Fetched, sqlx::Error> {
+pub(super) fn fetched(row: &MySqlRow) -> Result<FetchedRecord, sqlx::Error> {
     let headers: Option<&str> = row.try_get(7)?;
     let record = Record {
         id: row.try_get(1)?,
@@ -48,7 +48,7 @@ pub(super) fn fetched(row: &MySqlRow) -> Result<Fetched, sqlx::Error> {
             .try_get::<Option<i64>, _>(9)?
             .map(|n| u32::try_from(n).unwrap_or(u32::MAX)),
     };
-    Ok(Fetched {
+    Ok(FetchedRecord {
         part: row.try_get::<i16, _>(0)?.cast_unsigned(),
         record,
     })

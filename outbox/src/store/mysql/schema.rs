@@ -4,11 +4,11 @@ use sqlx::{Connection as _, MySql, MySqlPool};
 
 use crate::{
     outbox::{Result, error::While as _},
-    store::{Migration, Names, SchemaSql, migrate, trusted},
+    store::{Migration, SchemaSql, TableNames, migrate, trusted},
 };
 
 impl SchemaSql for MySql {
-    fn migrations(names: &Names) -> Vec<Migration> {
+    fn migrations(names: &TableNames) -> Vec<Migration> {
         let record = names.table("record", '`');
         let index = |name: &str| format!("`{}`", names.plain(name));
         let (pending, scheduled, dedup) = (
@@ -67,7 +67,7 @@ impl SchemaSql for MySql {
     part smallint not null,
     `key` varbinary(255) not null,
     handler varchar(255) not null,
-    status enum('waiting', 'scheduled', 'failed', 'completed', 'discarded') not null,
+    status enum('waiting', 'retrying', 'failed', 'completed', 'discarded') not null,
     blocking boolean not null,
     attempt bigint not null,
     failure_count bigint not null,
@@ -144,7 +144,7 @@ impl SchemaSql for MySql {
         }]
     }
 
-    async fn migrate(pool: &MySqlPool, names: &Names) -> Result<i64> {
+    async fn migrate(pool: &MySqlPool, names: &TableNames) -> Result<i64> {
         let doing = "migrating the outbox tables";
         let schema = names.table("schema", '`');
         // Data definition ends transactions here, so the lock is the session's; out of the pool,

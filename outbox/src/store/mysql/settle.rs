@@ -13,8 +13,8 @@ use sqlx::{
 
 use super::places;
 use crate::store::{
-    Batch, DeliveryRow, Fence, Names, SettleSql,
-    settle::{KEPT_FAILURES, json},
+    Batch, DeliveryRow, Fence, SettleSql, TableNames,
+    settle::{MAX_FAILURES_KEPT, json},
     trusted,
 };
 
@@ -25,7 +25,7 @@ const IDS: &str = "json_table(?, '$[*]' columns (id bigint path '$')) u";
 /// take one finds it locked.
 async fn ours(
     connection: &mut MySqlConnection,
-    names: &Names,
+    names: &TableNames,
     fence: &Fence,
 ) -> Result<Vec<i16>, sqlx::Error> {
     let lease = names.table("lease", '`');
@@ -57,7 +57,7 @@ fn in_order(ids: impl IntoIterator<Item = i64>) -> BTreeSet<i64> {
 impl SettleSql for MySql {
     async fn settle(
         connection: &mut MySqlConnection,
-        names: &Names,
+        names: &TableNames,
         fence: &Fence,
         batch: &Batch,
         keep: bool,
@@ -90,23 +90,23 @@ impl SettleSql for MySql {
         tx.commit().await
     }
 
-    async fn mark(connection: &mut MySqlConnection) -> Result<(), sqlx::Error> {
+    async fn mark_transaction(connection: &mut MySqlConnection) -> Result<(), sqlx::Error> {
         sqlx::query("savepoint outbox_handler")
             .execute(connection)
             .await?;
         Ok(())
     }
 
-    async fn marked(connection: &mut MySqlConnection) -> Result<(), sqlx::Error> {
+    async fn check_mark(connection: &mut MySqlConnection) -> Result<(), sqlx::Error> {
         sqlx::query("release savepoint outbox_handler")
             .execute(connection)
             .await?;
         Ok(())
     }
 
-    async fn complete(
+    async fn complete_in_transaction(
         connection: &mut MySqlConnection,
-        names: &Names,
+        names: &TableNames,
         fence: &Fence,
         row: &DeliveryRow,
         stored: bool,
@@ -130,9 +130,9 @@ impl SettleSql for MySql {
         Ok(true)
     }
 
-    async fn rename(
+    async fn rename_handler(
         connection: &mut MySqlConnection,
-        names: &Names,
+        names: &TableNames,
         fence: &Fence,
         from: &str,
         to: &str,
@@ -154,9 +154,9 @@ where d.handler = ? and e.id is null and d.part in ({})",
         tx.commit().await
     }
 
-    async fn requeue(
+    async fn requeue_unhandled(
         connection: &mut MySqlConnection,
-        names: &Names,
+        names: &TableNames,
         fence: &Fence,
         event: &str,
         limit: i64,
@@ -180,7 +180,7 @@ where status = 'unhandled' and event = ? and part in ({}) order by id limit ?",
 
     /// How soon MySQL writes to its disk is a setting of the whole server. But settling needs no
     /// repeatable reads, and without them no gaps between rows are locked, in which others insert.
-    async fn tune(connection: &mut MySqlConnection, settles: bool) -> Result<(), sqlx::Error> {
+    async fn configure(connection: &mut MySqlConnection, settles: bool) -> Result<(), sqlx::Error> {
         limit_idle_transactions(connection).await?;
         if settles {
             sqlx::query("set session transaction isolation level read committed")
@@ -211,7 +211,7 @@ fn as_read(ours: &[i16]) -> String {
 
 async fn done(
     connection: &mut MySqlConnection,
-    names: &Names,
+    names: &TableNames,
     ours: &[i16],
     ids: &[i64],
     keep: bool,
@@ -234,7 +234,7 @@ set r.status = 'completed', r.completed_at = utc_timestamp(6) where {as_read}"
 
 async fn unhandled(
     connection: &mut MySqlConnection,
-    names: &Names,
+    names: &TableNames,
     ours: &[i16],
     ids: &[i64],
 ) -> Result<(), sqlx::Error> {
@@ -250,7 +250,7 @@ async fn unhandled(
 /// Delivery rows for the handlers that did not finish, if the record is still as it was read.
 async fn split(
     connection: &mut MySqlConnection,
-    names: &Names,
+    names: &TableNames,
     ours: &[i16],
     batch: &Batch,
 ) -> Result<(), sqlx::Error> {
@@ -316,7 +316,7 @@ const DELIVERIES: &str = "json_table(?, '$[*]' columns (
 /// Deliveries that are still as they were read become what they are to be.
 async fn change(
     connection: &mut MySqlConnection,
-    names: &Names,
+    names: &TableNames,
     ours: &[i16],
     batch: &Batch,
 ) -> Result<u64, sqlx::Error> {
@@ -329,7 +329,7 @@ set d.status = u.status, d.blocking = u.blocking, d.attempt = u.attempt, d.failu
     d.finished_at = if(u.status = 'completed', utc_timestamp(6), null),
     d.error = coalesce(u.error, d.error), d.error_kind = coalesce(u.error_kind, d.error_kind),
     d.fingerprint = coalesce(u.fingerprint, d.fingerprint)
-where d.attempt = u.was and d.status in ('waiting', 'scheduled') and d.part in ({})",
+where d.attempt = u.was and d.status in ('waiting', 'retrying') and d.part in ({})",
         places(ours.len())
     );
     let mut rows: Vec<&DeliveryRow> = batch.changed.iter().collect();
@@ -340,7 +340,7 @@ where d.attempt = u.was and d.status in ('waiting', 'scheduled') and d.part in (
 
 async fn remember(
     connection: &mut MySqlConnection,
-    names: &Names,
+    names: &TableNames,
     ours: &[i16],
     batch: &Batch,
 ) -> Result<(), sqlx::Error> {
@@ -365,13 +365,17 @@ where d.part in ({ours_too})"
     guarded(sql, rows.clone(), ours)
         .execute(&mut *connection)
         .await?;
-    if batch.failures.iter().any(|row| row.attempt > KEPT_FAILURES) {
+    if batch
+        .failures
+        .iter()
+        .any(|row| row.attempt > MAX_FAILURES_KEPT)
+    {
         let forget = format!(
             "delete f from {given} straight_join {failure} f force index (primary) on f.record_id = u.record_id and f.handler = u.handler
 where u.part in ({ours_too}) and f.attempt <= u.attempt - ?"
         );
         guarded(forget, rows, ours)
-            .bind(i64::from(KEPT_FAILURES))
+            .bind(i64::from(MAX_FAILURES_KEPT))
             .execute(connection)
             .await?;
     }
@@ -381,7 +385,7 @@ where u.part in ({ours_too}) and f.attempt <= u.attempt - ?"
 /// Split records are done when none of their deliveries is left.
 async fn finish(
     connection: &mut MySqlConnection,
-    names: &Names,
+    names: &TableNames,
     ids: &[i64],
     keep: bool,
 ) -> Result<(), sqlx::Error> {
@@ -398,7 +402,7 @@ async fn finish(
     // had it wrote. A locking one would wait for those that wait for our lock.
     let open = trusted(format!(
         "select d.record_id from {IDS} straight_join {delivery} d force index (record_id) on d.record_id = u.id
-where d.status in ('waiting', 'scheduled', 'failed')"
+where d.status in ('waiting', 'retrying', 'failed')"
     ));
     let open: Vec<i64> = sqlx::query_scalar(open)
         .bind(json(&split)?)

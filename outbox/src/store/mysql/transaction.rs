@@ -17,7 +17,7 @@ use crate::{
 const RESTORE: &str = "set autocommit = @outbox_autocommit";
 
 impl TransactSql for MySql {
-    const SETS_SESSION: bool = true;
+    const CHANGES_SESSION: bool = true;
 
     fn begin_sql(isolation: Option<Isolation>, read_only: bool) -> String {
         let level = isolation.map_or(String::new(), |level| {

@@ -6,16 +6,18 @@ use sqlx::{Connection as _, MySql, MySqlPool, pool::PoolConnection};
 use uuid::Uuid;
 
 use super::settle::limit_idle_transactions;
-use crate::store::{Gone, Heard, Names, SessionKey, Tick, WatchSql, trusted};
+use crate::store::{
+    LostSession, Notification, PollResult, SessionKey, TableNames, WatchSql, trusted,
+};
 
 impl WatchSql for MySql {
-    type Line = PoolConnection<Self>;
+    type WatchConnection = PoolConnection<Self>;
 
-    const SESSIONS: bool = true;
-    const LISTENS: bool = false;
-    const LOOK_EVERY: Duration = Duration::from_millis(50);
+    const HAS_SESSION_LOCKS: bool = true;
+    const HAS_NOTIFICATIONS: bool = false;
+    const LONGEST_POLL_GAP: Duration = Duration::from_millis(50);
 
-    async fn open(pool: &MySqlPool, _: &Names) -> Result<Self::Line, sqlx::Error> {
+    async fn open(pool: &MySqlPool, _: &TableNames) -> Result<Self::WatchConnection, sqlx::Error> {
         let mut line = pool.acquire().await?;
         // Its locks must end with it.
         line.close_on_drop();
@@ -27,7 +29,10 @@ impl WatchSql for MySql {
         Ok(line)
     }
 
-    async fn hold(line: &mut Self::Line, session: SessionKey) -> Result<(), sqlx::Error> {
+    async fn lock_session(
+        line: &mut Self::WatchConnection,
+        session: SessionKey,
+    ) -> Result<(), sqlx::Error> {
         sqlx::query("select get_lock(?, 5)")
             .bind(lock(session))
             .execute(&mut **line)
@@ -35,9 +40,9 @@ impl WatchSql for MySql {
         Ok(())
     }
 
-    async fn join(
-        line: &mut Self::Line,
-        names: &Names,
+    async fn register(
+        line: &mut Self::WatchConnection,
+        names: &TableNames,
         owner: Uuid,
         session: SessionKey,
         micros: i64,
@@ -56,9 +61,9 @@ values (?, ?, true, utc_timestamp(6), utc_timestamp(6) + interval ? microsecond)
         Ok(())
     }
 
-    async fn show(
-        line: &mut Self::Line,
-        names: &Names,
+    async fn advertise(
+        line: &mut Self::WatchConnection,
+        names: &TableNames,
         owner: Uuid,
         session: Option<SessionKey>,
         wary: bool,
@@ -76,13 +81,13 @@ values (?, ?, true, utc_timestamp(6), utc_timestamp(6) + interval ? microsecond)
         Ok(())
     }
 
-    async fn tick(
-        line: &mut Self::Line,
-        names: &Names,
+    async fn poll(
+        line: &mut Self::WatchConnection,
+        names: &TableNames,
         owner: Uuid,
         session: Option<SessionKey>,
         highest: i64,
-    ) -> Result<Tick, sqlx::Error> {
+    ) -> Result<PollResult, sqlx::Error> {
         let (record, instance, lease, pause) = (
             names.table("record", '`'),
             names.table("instance", '`'),
@@ -117,13 +122,13 @@ values (?, ?, true, utc_timestamp(6), utc_timestamp(6) + interval ? microsecond)
         let gone = gone.split(',').filter_map(|row| {
             let mut row = row.split('/');
             let (wary, session, id) = (row.next()?, row.next()?, row.next()?);
-            Some(Gone {
+            Some(LostSession {
                 id: Uuid::parse_str(id).ok()?,
                 session: session.to_owned(),
                 wary: wary == "1",
             })
         });
-        Ok(Tick {
+        Ok(PollResult {
             highest,
             writing: false,
             leases,
@@ -134,9 +139,9 @@ values (?, ?, true, utc_timestamp(6), utc_timestamp(6) + interval ? microsecond)
         })
     }
 
-    async fn bury_gone(
-        line: &mut Self::Line,
-        names: &Names,
+    async fn reap_lost(
+        line: &mut Self::WatchConnection,
+        names: &TableNames,
         instance: Uuid,
     ) -> Result<(), sqlx::Error> {
         let (instances, lease) = (names.table("instance", '`'), names.table("lease", '`'));
@@ -154,7 +159,7 @@ values (?, ?, true, utc_timestamp(6), utc_timestamp(6) + interval ? microsecond)
         tx.commit().await
     }
 
-    async fn heard(_: &mut Self::Line) -> Result<Heard, sqlx::Error> {
+    async fn next_notification(_: &mut Self::WatchConnection) -> Result<Notification, sqlx::Error> {
         pending().await
     }
 }

@@ -2,15 +2,15 @@
 
 use sqlx::{PgConnection, Postgres};
 
-use crate::store::{Claim, CommandKey, CommandSql, Names, Remembered, trusted};
+use crate::store::{CommandClaim, CommandKey, CommandSql, Retained, TableNames, trusted};
 
 impl CommandSql for Postgres {
     async fn claim_command(
         connection: &mut PgConnection,
-        names: &Names,
+        names: &TableNames,
         command: CommandKey<'_>,
         fingerprint: Option<&str>,
-    ) -> Result<Claim, sqlx::Error> {
+    ) -> Result<CommandClaim, sqlx::Error> {
         let table = names.table("command", '"');
         let insert = trusted(format!(
             "insert into {table} (operation, command_id, fingerprint) values ($1, $2, $3) on conflict do nothing"
@@ -26,7 +26,7 @@ impl CommandSql for Postgres {
                 .execute(&mut *connection)
                 .await?;
             if done.rows_affected() > 0 {
-                return Ok(Claim::New);
+                return Ok(CommandClaim::New);
             }
             let found = sqlx::query_as(select.clone())
                 .bind(command.operation)
@@ -35,7 +35,7 @@ impl CommandSql for Postgres {
                 .await?;
             // None: it was forgotten between the two statements.
             if let Some((fingerprint, result)) = found {
-                return Ok(Claim::Done {
+                return Ok(CommandClaim::Done {
                     fingerprint,
                     result,
                 });
@@ -45,7 +45,7 @@ impl CommandSql for Postgres {
 
     async fn complete_command(
         connection: &mut PgConnection,
-        names: &Names,
+        names: &TableNames,
         command: CommandKey<'_>,
         result: &str,
     ) -> Result<(), sqlx::Error> {
@@ -64,7 +64,7 @@ impl CommandSql for Postgres {
 
     async fn receive(
         connection: &mut PgConnection,
-        names: &Names,
+        names: &TableNames,
         source: &str,
         messages: &[&str],
     ) -> Result<Vec<String>, sqlx::Error> {
@@ -83,8 +83,8 @@ on conflict do nothing returning message_id"
 
     async fn forget(
         connection: &mut PgConnection,
-        names: &Names,
-        what: Remembered,
+        names: &TableNames,
+        what: Retained,
         micros: i64,
         limit: i64,
     ) -> Result<u64, sqlx::Error> {

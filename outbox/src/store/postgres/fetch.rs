@@ -12,20 +12,20 @@ use sqlx::{
 use super::signed;
 use crate::{
     record::Record,
-    store::{FetchSql, Fetched, Known, Names, Page, Writers, trusted},
+    store::{FetchSql, FetchedRecord, InMemory, OpenWriters, Page, TableNames, trusted},
 };
 
 /// What a record is read from; `r` is its table.
 pub(super) const RECORD: &str = "r.part, r.id, r.event_id, r.event, r.version, r.key, r.payload, r.headers, r.created_at, r.max_retries";
 impl FetchSql for Postgres {
-    async fn pending(
+    async fn pending_records(
         connection: &mut PgConnection,
-        names: &Names,
+        names: &TableNames,
         pages: &[Page],
-        known: &[Known],
+        known: &[InMemory],
         per_page: i64,
         limit: i64,
-    ) -> Result<Vec<Fetched>, sqlx::Error> {
+    ) -> Result<Vec<FetchedRecord>, sqlx::Error> {
         let record = names.table("record", '"');
         // Lateral: one short walk of the index per partition. Compared and ordered by both columns,
         // since only that index has them: where most records are of a few partitions, the planner
@@ -56,11 +56,11 @@ cross join lateral (
 
     async fn due_records(
         connection: &mut PgConnection,
-        names: &Names,
+        names: &TableNames,
         parts: &[u16],
         offset: i64,
         limit: i64,
-    ) -> Result<Vec<Fetched>, sqlx::Error> {
+    ) -> Result<Vec<FetchedRecord>, sqlx::Error> {
         let record = names.table("record", '"');
         // The time of the statement: the index is not asked for a time that changes while it is read.
         let sql = trusted(format!(
@@ -83,7 +83,7 @@ cross join lateral (
 
     async fn next_due(
         connection: &mut PgConnection,
-        names: &Names,
+        names: &TableNames,
         parts: &[u16],
         handlers: &[&str],
         offset: i64,
@@ -92,7 +92,7 @@ cross join lateral (
         let sql = trusted(format!(
             "select (extract(epoch from min(least(
     (select r.due_at from {record} r where r.part = p.part and r.status = 'scheduled' order by r.due_at limit 1),
-    (select d.due_at from {delivery} d where d.part = p.part and d.status = 'scheduled' and d.handler = any($2)
+    (select d.due_at from {delivery} d where d.part = p.part and d.status = 'retrying' and d.handler = any($2)
         order by d.due_at limit 1)
 )) - clock_timestamp()) * 1000000)::bigint - $3
 from unnest($1::smallint[]) as p (part)"
@@ -105,7 +105,10 @@ from unnest($1::smallint[]) as p (part)"
             .await
     }
 
-    async fn writers(connection: &mut PgConnection, names: &Names) -> Result<Writers, sqlx::Error> {
+    async fn open_writers(
+        connection: &mut PgConnection,
+        names: &TableNames,
+    ) -> Result<OpenWriters, sqlx::Error> {
         // A transaction takes this lock before it draws an id, and gives it up after its rows
         // can be seen. The highest drawn id is read first: the outer side of a nested loop. Who
         // may write the table need not be allowed to look at its sequence.
@@ -128,12 +131,12 @@ left join lateral (
         .await?;
         let drawn = rows.first().and_then(|row| row.0);
         let names = rows.into_iter().filter_map(|row| row.1).collect();
-        Ok(Writers::Known { names, drawn })
+        Ok(OpenWriters::Named { names, drawn })
     }
 
-    async fn unhandled(
+    async fn unhandled_events(
         connection: &mut PgConnection,
-        names: &Names,
+        names: &TableNames,
         parts: &[u16],
     ) -> Result<Vec<String>, sqlx::Error> {
         let record = names.table("record", '"');
@@ -146,9 +149,9 @@ left join lateral (
             .await
     }
 
-    async fn paused(
+    async fn paused_handlers(
         connection: &mut PgConnection,
-        names: &Names,
+        names: &TableNames,
     ) -> Result<Vec<String>, sqlx::Error> {
         let pause = names.table("pause", '"');
         sqlx::query_scalar(trusted(format!("select handler from {pause}")))
@@ -159,7 +162,7 @@ left join lateral (
 
 /// The types of the columns are ours, and not compared for each row; a value that is none of its
 /// type is an error all the same.
-pub(super) fn fetched(row: &PgRow) -> Result<Fetched, sqlx::Error> {
+pub(super) fn fetched(row: &PgRow) -> Result<FetchedRecord, sqlx::Error> {
     let created_at: Moment = row.try_get_unchecked(8)?;
     let headers: Option<&str> = row.try_get_unchecked(7)?;
     let record = Record {
@@ -175,7 +178,7 @@ pub(super) fn fetched(row: &PgRow) -> Result<Fetched, sqlx::Error> {
             .try_get_unchecked::<Option<i64>, _>(9)?
             .map(|n| u32::try_from(n).unwrap_or(u32::MAX)),
     };
-    Ok(Fetched {
+    Ok(FetchedRecord {
         part: row.try_get_unchecked::<i16, _>(0)?.cast_unsigned(),
         record,
     })

@@ -5,9 +5,10 @@ use sqlx::{Connection as _, PgConnection, Postgres, postgres::PgRow};
 use crate::{
     operations::{ErrorCount, Instance},
     store::{
-        Capped, Counted, Extent, GaugeSql, Names, Part, Table,
+        CappedCount, GaugeSql, SampleExtent, StatusCount, StatusSample, Table, TableNames,
         gauge::{
-            Path, capped, capped_count, capped_counts, errors_of, events_of, instance, open_counts,
+            IndexPath, capped, capped_count, capped_counts, errors_of, events_of, instance,
+            open_counts,
         },
         report::{counted, error_count},
         trusted,
@@ -16,12 +17,12 @@ use crate::{
 
 /// The order of the status's own index, so that it is read and nothing else, whatever the planner
 /// believes to know.
-fn path(_: &Names) -> impl Fn(Table, &str) -> Path {
+fn path(_: &TableNames) -> impl Fn(Table, &str) -> IndexPath {
     |table, status| {
         let order = match (table, status) {
             (Table::Record, "pending") => " order by part, id",
             (Table::Record, "unhandled") => " order by part, event",
-            (_, "scheduled") => " order by part, due_at",
+            (_, "scheduled" | "retrying") => " order by part, due_at",
             _ => " order by id",
         };
         (String::new(), order)
@@ -44,8 +45,8 @@ async fn in_order(connection: &mut PgConnection, sql: String) -> Result<Vec<PgRo
 impl GaugeSql for Postgres {
     async fn open_counts(
         connection: &mut PgConnection,
-        names: &Names,
-    ) -> Result<Vec<Counted>, sqlx::Error> {
+        names: &TableNames,
+    ) -> Result<Vec<StatusCount>, sqlx::Error> {
         let (record, delivery) = (names.table("record", '"'), names.table("delivery", '"'));
         let sql = trusted(open_counts(&record, &delivery));
         let rows = sqlx::query(sql).fetch_all(connection).await?;
@@ -54,18 +55,18 @@ impl GaugeSql for Postgres {
 
     async fn capped_counts(
         connection: &mut PgConnection,
-        names: &Names,
+        names: &TableNames,
         cap: u32,
-    ) -> Result<Vec<Capped>, sqlx::Error> {
+    ) -> Result<Vec<CappedCount>, sqlx::Error> {
         let rows = in_order(connection, capped_counts(names, '"', path(names), cap)).await?;
         rows.iter().map(capped).collect()
     }
 
     async fn capped_failures(
         connection: &mut PgConnection,
-        names: &Names,
+        names: &TableNames,
         cap: u32,
-    ) -> Result<Option<Capped>, sqlx::Error> {
+    ) -> Result<Option<CappedCount>, sqlx::Error> {
         let failed = (Table::Delivery, "failed");
         let sql = capped_count(names, '"', path(names), cap, failed);
         let rows = in_order(connection, sql).await?;
@@ -74,17 +75,17 @@ impl GaugeSql for Postgres {
 
     async fn events_of(
         connection: &mut PgConnection,
-        names: &Names,
-        parts: &[Part],
-    ) -> Result<Vec<Counted>, sqlx::Error> {
+        names: &TableNames,
+        parts: &[StatusSample],
+    ) -> Result<Vec<StatusCount>, sqlx::Error> {
         let rows = in_order(connection, events_of(names, '"', path(names), parts)).await?;
         rows.iter().map(counted).collect()
     }
 
     async fn errors_of(
         connection: &mut PgConnection,
-        names: &Names,
-        extent: Extent,
+        names: &TableNames,
+        extent: SampleExtent,
         limit: u32,
     ) -> Result<Vec<ErrorCount>, sqlx::Error> {
         let sql = errors_of(names, '"', path(names), extent, limit);
@@ -94,7 +95,7 @@ impl GaugeSql for Postgres {
 
     async fn ids(
         connection: &mut PgConnection,
-        names: &Names,
+        names: &TableNames,
         table: Table,
     ) -> Result<Option<(i64, i64)>, sqlx::Error> {
         let rows = names.table(table.name(), '"');
@@ -109,10 +110,10 @@ impl GaugeSql for Postgres {
 
     async fn statuses_within(
         connection: &mut PgConnection,
-        names: &Names,
+        names: &TableNames,
         table: Table,
         ranges: &[(i64, i64)],
-    ) -> Result<Vec<Counted>, sqlx::Error> {
+    ) -> Result<Vec<StatusCount>, sqlx::Error> {
         let (rows, is_delivery) = (names.table(table.name(), '"'), table.is_delivery());
         // With a limit in each, or the planner takes it for so much that it compiles it first.
         let sql = trusted(format!(
@@ -134,7 +135,7 @@ cross join lateral (
 
     async fn instances(
         connection: &mut PgConnection,
-        names: &Names,
+        names: &TableNames,
     ) -> Result<Vec<Instance>, sqlx::Error> {
         let (instances, lease) = (names.table("instance", '"'), names.table("lease", '"'));
         let sql = trusted(format!(
@@ -148,7 +149,7 @@ from {instances} i order by i.started_at, i.id"
 
     async fn schema_version(
         connection: &mut PgConnection,
-        names: &Names,
+        names: &TableNames,
     ) -> Result<Option<i64>, sqlx::Error> {
         let schema = names.table("schema", '"');
         let sql = trusted(format!("select max(version) from {schema}"));

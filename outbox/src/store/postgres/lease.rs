@@ -3,12 +3,12 @@
 use sqlx::{PgConnection, Postgres};
 use uuid::Uuid;
 
-use crate::store::{Fence, LeaseSql, Names, Survey, SurveyRow, trusted};
+use crate::store::{ClusterView, ClusterViewRow, Fence, LeaseSql, TableNames, trusted};
 
 impl LeaseSql for Postgres {
-    async fn seed(
+    async fn seed_partitions(
         connection: &mut PgConnection,
-        names: &Names,
+        names: &TableNames,
         partitions: u16,
     ) -> Result<(), sqlx::Error> {
         let lease = names.table("lease", '"');
@@ -24,7 +24,7 @@ impl LeaseSql for Postgres {
 
     async fn heartbeat(
         connection: &mut PgConnection,
-        names: &Names,
+        names: &TableNames,
         owner: Uuid,
         micros: i64,
     ) -> Result<(), sqlx::Error> {
@@ -49,7 +49,7 @@ where owner = $1 and (select count(*) from alive) = 1"
 
     async fn renew(
         connection: &mut PgConnection,
-        names: &Names,
+        names: &TableNames,
         owner: Uuid,
         micros: i64,
     ) -> Result<(), sqlx::Error> {
@@ -65,9 +65,9 @@ where owner = $1 and (select count(*) from alive) = 1"
         Ok(())
     }
 
-    async fn retire(
+    async fn leave(
         connection: &mut PgConnection,
-        names: &Names,
+        names: &TableNames,
         owner: Uuid,
         frees: bool,
     ) -> Result<(), sqlx::Error> {
@@ -86,7 +86,10 @@ where owner = $1 and (select count(*) from alive) = 1"
         Ok(())
     }
 
-    async fn survey(connection: &mut PgConnection, names: &Names) -> Result<Survey, sqlx::Error> {
+    async fn cluster_view(
+        connection: &mut PgConnection,
+        names: &TableNames,
+    ) -> Result<ClusterView, sqlx::Error> {
         let (instance, lease, pause) = (
             names.table("instance", '"'),
             names.table("lease", '"'),
@@ -99,13 +102,13 @@ where owner = $1 and (select count(*) from alive) = 1"
 union all select null::smallint, null::bigint, id, {left}, null::text from {instance}
 union all select null::smallint, null::bigint, null::uuid, null::bigint, handler from {pause}"
         ));
-        let rows: Vec<SurveyRow> = sqlx::query_as(sql).fetch_all(connection).await?;
-        Ok(Survey::of(rows))
+        let rows: Vec<ClusterViewRow> = sqlx::query_as(sql).fetch_all(connection).await?;
+        Ok(ClusterView::of(rows))
     }
 
-    async fn take(
+    async fn take_partitions(
         connection: &mut PgConnection,
-        names: &Names,
+        names: &TableNames,
         owner: Uuid,
         parts: &[u16],
         micros: i64,
@@ -132,9 +135,9 @@ where l.part = free.part"
         Ok(())
     }
 
-    async fn release(
+    async fn release_leases(
         connection: &mut PgConnection,
-        names: &Names,
+        names: &TableNames,
         fence: &Fence,
         reserved: Option<i64>,
     ) -> Result<(), sqlx::Error> {
@@ -155,9 +158,9 @@ where l.part = f.part and l.epoch = f.epoch and l.owner = $3"
         Ok(())
     }
 
-    async fn still_held(
+    async fn lock_leases(
         connection: &mut PgConnection,
-        names: &Names,
+        names: &TableNames,
         fence: &Fence,
     ) -> Result<Vec<u16>, sqlx::Error> {
         let lease = names.table("lease", '"');
@@ -176,9 +179,9 @@ where l.owner = $3 order by l.part for share of l"
         Ok(held.iter().map(|part| part.cast_unsigned()).collect())
     }
 
-    async fn bury(
+    async fn reap_expired(
         connection: &mut PgConnection,
-        names: &Names,
+        names: &TableNames,
         instance: Uuid,
     ) -> Result<(), sqlx::Error> {
         let (instances, lease) = (names.table("instance", '"'), names.table("lease", '"'));

@@ -1,11 +1,11 @@
 //! PostgreSQL.
 
 mod command;
+mod delivery;
 mod fetch;
 mod gauge;
 mod lease;
 mod operate;
-mod parked;
 mod publish;
 mod report;
 mod schema;

@@ -2,11 +2,11 @@
 
 use sqlx::{PgConnection, Postgres};
 
-use super::parked::lane_in_order;
+use super::delivery::lane_in_order;
 
 use crate::{
     operations::{DeliveryStatus, RecordStatus},
-    store::{Names, OperateSql, Prunable, trusted},
+    store::{OperateSql, Prunable, TableNames, trusted},
 };
 
 impl OperateSql for Postgres {
@@ -14,7 +14,7 @@ impl OperateSql for Postgres {
 
     async fn record_status(
         connection: &mut PgConnection,
-        names: &Names,
+        names: &TableNames,
         record_id: i64,
     ) -> Result<Option<RecordStatus>, sqlx::Error> {
         let record = names.table("record", '"');
@@ -28,7 +28,7 @@ impl OperateSql for Postgres {
 
     async fn deliveries_of(
         connection: &mut PgConnection,
-        names: &Names,
+        names: &TableNames,
         record_id: i64,
         handler: Option<&str>,
     ) -> Result<Vec<(i64, DeliveryStatus)>, sqlx::Error> {
@@ -48,7 +48,7 @@ impl OperateSql for Postgres {
 
     async fn replay(
         connection: &mut PgConnection,
-        names: &Names,
+        names: &TableNames,
         ids: &[i64],
     ) -> Result<u64, sqlx::Error> {
         let delivery = names.table("delivery", '"');
@@ -57,15 +57,15 @@ impl OperateSql for Postgres {
     attempt = case when status = 'failed' then attempt + 1 else attempt end,
     failure_count = case when status = 'failed' then 0 else failure_count end,
     first_failed_at = case when status = 'failed' then null else first_failed_at end,
-    due_at = clock_timestamp(), status = 'scheduled'
-where id = any($1) and status in ('failed', 'scheduled')"
+    due_at = clock_timestamp(), status = 'retrying'
+where id = any($1) and status in ('failed', 'retrying')"
         );
         changed(connection, sql, ids).await
     }
 
     async fn bring_forward(
         connection: &mut PgConnection,
-        names: &Names,
+        names: &TableNames,
         record_ids: &[i64],
     ) -> Result<u64, sqlx::Error> {
         let record = names.table("record", '"');
@@ -77,20 +77,20 @@ where id = any($1) and status in ('failed', 'scheduled')"
 
     async fn discard(
         connection: &mut PgConnection,
-        names: &Names,
+        names: &TableNames,
         ids: &[i64],
     ) -> Result<u64, sqlx::Error> {
         let delivery = names.table("delivery", '"');
         let sql = format!(
             "update {delivery} set status = 'discarded', blocking = false, due_at = null, finished_at = clock_timestamp()
-where id = any($1) and status in ('waiting', 'scheduled', 'failed')"
+where id = any($1) and status in ('waiting', 'retrying', 'failed')"
         );
         changed(connection, sql, ids).await
     }
 
     async fn end_records(
         connection: &mut PgConnection,
-        names: &Names,
+        names: &TableNames,
         record_ids: &[i64],
     ) -> Result<(), sqlx::Error> {
         let (record, delivery) = (names.table("record", '"'), names.table("delivery", '"'));
@@ -102,7 +102,7 @@ where id = any($1) and status in ('waiting', 'scheduled', 'failed')"
         let sql = format!(
             "update {record} r set status = 'discarded', completed_at = clock_timestamp()
 where r.id = any($1) and r.status = 'split' and not exists (
-    select 1 from {delivery} d where d.record_id = r.id and d.status in ('waiting', 'scheduled', 'failed')
+    select 1 from {delivery} d where d.record_id = r.id and d.status in ('waiting', 'retrying', 'failed')
 )"
         );
         changed(connection, sql, record_ids).await?;
@@ -111,12 +111,12 @@ where r.id = any($1) and r.status = 'split' and not exists (
 
     async fn promote(
         connection: &mut PgConnection,
-        names: &Names,
+        names: &TableNames,
         ids: &[i64],
     ) -> Result<(), sqlx::Error> {
         let (delivery, of_lane) = (names.table("delivery", '"'), lane_in_order("e", "d"));
         let sql = format!(
-            "update {delivery} set status = 'scheduled', due_at = clock_timestamp()
+            "update {delivery} set status = 'retrying', due_at = clock_timestamp()
 where status = 'waiting' and blocking and id = any(array(
     select (
         select e.id from {delivery} e where {of_lane} limit 1
@@ -129,7 +129,7 @@ where status = 'waiting' and blocking and id = any(array(
 
     async fn discard_records(
         connection: &mut PgConnection,
-        names: &Names,
+        names: &TableNames,
         record_ids: &[i64],
     ) -> Result<u64, sqlx::Error> {
         let record = names.table("record", '"');
@@ -142,7 +142,7 @@ where id = any($1) and status in ('pending', 'scheduled', 'unhandled')"
 
     async fn pause(
         connection: &mut PgConnection,
-        names: &Names,
+        names: &TableNames,
         handler: &str,
     ) -> Result<(), sqlx::Error> {
         let pause = names.table("pause", '"');
@@ -155,7 +155,7 @@ where id = any($1) and status in ('pending', 'scheduled', 'unhandled')"
 
     async fn resume(
         connection: &mut PgConnection,
-        names: &Names,
+        names: &TableNames,
         handler: &str,
     ) -> Result<bool, sqlx::Error> {
         let pause = names.table("pause", '"');
@@ -166,7 +166,7 @@ where id = any($1) and status in ('pending', 'scheduled', 'unhandled')"
 
     async fn prunable(
         connection: &mut PgConnection,
-        names: &Names,
+        names: &TableNames,
         after: i64,
         micros: i64,
         limit: i64,
@@ -176,7 +176,7 @@ where id = any($1) and status in ('pending', 'scheduled', 'unhandled')"
         let sql = trusted(format!(
             "select r.id, r.part,
     r.status in ('completed', 'discarded') and r.completed_at <= now.past and 0 = (
-        select count(*) from {delivery} d where d.record_id = r.id and d.status in ('waiting', 'scheduled', 'failed')
+        select count(*) from {delivery} d where d.record_id = r.id and d.status in ('waiting', 'retrying', 'failed')
     ),
     r.created_at > now.past
 from {record} r cross join (select clock_timestamp() - $2 * interval '1 microsecond' as past) now
@@ -201,7 +201,7 @@ where r.id > $1 order by r.id limit $3"
 
     async fn delete(
         connection: &mut PgConnection,
-        names: &Names,
+        names: &TableNames,
         record_ids: &[i64],
     ) -> Result<u64, sqlx::Error> {
         let (record, delivery, failure) = (

@@ -3,10 +3,10 @@
 use sqlx::{PgConnection, Postgres};
 use uuid::Uuid;
 
-use crate::store::{Inserts, Names, NewRecord, PublishSql, trusted};
+use crate::store::{NewRecord, PublishSql, PublishStatements, TableNames, trusted};
 
 impl PublishSql for Postgres {
-    fn inserts(names: &Names) -> Inserts {
+    fn inserts(names: &TableNames) -> PublishStatements {
         let (record, instance) = (names.table("record", '"'), names.table("instance", '"'));
         // Only if somebody sleeps: commits that tell something wait for each other. Asked by the
         // same statement, so that whoever fell asleep before it is told.
@@ -35,7 +35,7 @@ order by place
 )
 {tell_many}"
         );
-        Inserts {
+        PublishStatements {
             one_deduplicated: trusted(format!(
                 "{one} on conflict (dedup_key) where dedup_key is not null do nothing returning id, ({tell_one})"
             )),
@@ -46,7 +46,7 @@ order by place
 
     async fn insert(
         connection: &mut PgConnection,
-        inserts: &Inserts,
+        inserts: &PublishStatements,
         new: &NewRecord,
     ) -> Result<Option<i64>, sqlx::Error> {
         let sql = match new.dedup_key {
@@ -72,7 +72,7 @@ order by place
 
     async fn insert_all(
         connection: &mut PgConnection,
-        inserts: &Inserts,
+        inserts: &PublishStatements,
         new: &[NewRecord],
     ) -> Result<(), sqlx::Error> {
         let Some(each) = new.first() else {

@@ -7,7 +7,7 @@ use crate::{
         BlockedLane, DeliveryStatus, ErrorCount, Inspected, Listed, RecordStatus, Status,
     },
     store::{
-        Counted, Names, Query, ReportSql,
+        ListQuery, ReportSql, StatusCount, TableNames,
         report::{
             Columns as _, blocked_lane, counted, delivery, error_count, failure, inspected, listed,
             listed_delivery,
@@ -54,7 +54,7 @@ const OF_DELIVERY: &str =
 /// A statement that has the query's parameters, `$1` to `$7`.
 fn with_query(
     sql: String,
-    query: Query<'_>,
+    query: ListQuery<'_>,
 ) -> sqlx::query::Query<'_, Postgres, sqlx::postgres::PgArguments> {
     sqlx::query(trusted(sql))
         .bind(query.event)
@@ -67,7 +67,12 @@ fn with_query(
 }
 
 /// The records that the query selects.
-fn records(names: &Names, columns: &str, status: Option<RecordStatus>, query: Query<'_>) -> String {
+fn records(
+    names: &TableNames,
+    columns: &str,
+    status: Option<RecordStatus>,
+    query: ListQuery<'_>,
+) -> String {
     let (record, delivery) = (names.table("record", '"'), names.table("delivery", '"'));
     let (beyond, order) = query.order();
     // In the text, so that the planner sees which index has it.
@@ -85,9 +90,14 @@ order by r.id {order} limit $7"
 }
 
 /// The deliveries that the query selects.
-fn deliveries(names: &Names, columns: &str, status: DeliveryStatus, query: Query<'_>) -> String {
+fn deliveries(
+    names: &TableNames,
+    columns: &str,
+    status: DeliveryStatus,
+    query: ListQuery<'_>,
+) -> String {
     let (record, delivery) = (names.table("record", '"'), names.table("delivery", '"'));
-    let (status, (beyond, order)) = (status.in_table(), query.order());
+    let (status, (beyond, order)) = (status.as_str(), query.order());
     format!(
         "select {columns} from {delivery} d join {record} r on r.id = d.record_id
 where d.status = '{status}' and {OF_RECORD} and {OF_DELIVERY} and d.id {beyond} $6
@@ -98,14 +108,14 @@ order by d.id {order} limit $7"
 impl ReportSql for Postgres {
     async fn counts(
         connection: &mut PgConnection,
-        names: &Names,
-    ) -> Result<Vec<Counted>, sqlx::Error> {
+        names: &TableNames,
+    ) -> Result<Vec<StatusCount>, sqlx::Error> {
         let (record, delivery) = (names.table("record", '"'), names.table("delivery", '"'));
         // One by one, each from the index of its status.
         let sql = trusted(format!(
             "select false, status, null, count(*) from {record} group by status
 union all select true, 'waiting', null, count(*) from {delivery} where status = 'waiting'
-union all select true, 'scheduled', null, count(*) from {delivery} where status = 'scheduled'
+union all select true, 'retrying', null, count(*) from {delivery} where status = 'retrying'
 union all select true, 'failed', null, count(*) from {delivery} where status = 'failed'"
         ));
         let rows = sqlx::query(sql).fetch_all(connection).await?;
@@ -114,8 +124,8 @@ union all select true, 'failed', null, count(*) from {delivery} where status = '
 
     async fn counts_by_event(
         connection: &mut PgConnection,
-        names: &Names,
-    ) -> Result<Vec<Counted>, sqlx::Error> {
+        names: &TableNames,
+    ) -> Result<Vec<StatusCount>, sqlx::Error> {
         let (record, delivery) = (names.table("record", '"'), names.table("delivery", '"'));
         let of_records = |status| {
             format!(
@@ -133,7 +143,7 @@ where d.status = '{status}' group by r.event"
             of_records("scheduled"),
             of_records("unhandled"),
             of_deliveries("waiting"),
-            of_deliveries("scheduled"),
+            of_deliveries("retrying"),
             of_deliveries("failed"),
         ];
         let sql = trusted(parts.join("\nunion all "));
@@ -143,7 +153,7 @@ where d.status = '{status}' group by r.event"
 
     async fn counts_by_error(
         connection: &mut PgConnection,
-        names: &Names,
+        names: &TableNames,
         limit: i64,
     ) -> Result<Vec<ErrorCount>, sqlx::Error> {
         let delivery = names.table("delivery", '"');
@@ -164,7 +174,7 @@ order by g.count desc, g.fingerprint, g.handler"
 
     async fn oldest_pending(
         connection: &mut PgConnection,
-        names: &Names,
+        names: &TableNames,
         partitions: u16,
     ) -> Result<Option<(i64, i64)>, sqlx::Error> {
         let record = names.table("record", '"');
@@ -186,9 +196,9 @@ select {age}, min(oldest.id) from p cross join lateral (
 
     async fn list_records(
         connection: &mut PgConnection,
-        names: &Names,
+        names: &TableNames,
         status: Option<RecordStatus>,
-        query: Query<'_>,
+        query: ListQuery<'_>,
     ) -> Result<Vec<Listed>, sqlx::Error> {
         let sql = records(names, &record_columns(), status, query);
         let rows = with_query(sql, query).fetch_all(connection).await?;
@@ -197,9 +207,9 @@ select {age}, min(oldest.id) from p cross join lateral (
 
     async fn list_deliveries(
         connection: &mut PgConnection,
-        names: &Names,
+        names: &TableNames,
         status: DeliveryStatus,
-        query: Query<'_>,
+        query: ListQuery<'_>,
     ) -> Result<Vec<Listed>, sqlx::Error> {
         let columns = format!("{}, {}", record_columns(), delivery_columns());
         let sql = deliveries(names, &columns, status, query);
@@ -209,9 +219,9 @@ select {age}, min(oldest.id) from p cross join lateral (
 
     async fn count(
         connection: &mut PgConnection,
-        names: &Names,
+        names: &TableNames,
         status: Option<Status>,
-        query: Query<'_>,
+        query: ListQuery<'_>,
     ) -> Result<u64, sqlx::Error> {
         let selected = match status {
             Some(Status::Delivery(status)) => deliveries(names, "d.id", status, query),
@@ -225,7 +235,7 @@ select {age}, min(oldest.id) from p cross join lateral (
 
     async fn inspect(
         connection: &mut PgConnection,
-        names: &Names,
+        names: &TableNames,
         record_id: i64,
     ) -> Result<Option<Inspected>, sqlx::Error> {
         let record = names.table("record", '"');
@@ -268,15 +278,15 @@ from {table} f where f.record_id = $1 order by f.handler, f.attempt"
 
     async fn blocked_lanes(
         connection: &mut PgConnection,
-        names: &Names,
+        names: &TableNames,
         status: Option<DeliveryStatus>,
-        query: Query<'_>,
+        query: ListQuery<'_>,
     ) -> Result<Vec<BlockedLane>, sqlx::Error> {
         let (record, delivery) = (names.table("record", '"'), names.table("delivery", '"'));
         let until_due = micros("d.due_at - clock_timestamp()");
         let status = status.map_or_else(
             || "d.status".to_owned(),
-            |status| format!("'{}'", status.in_table()),
+            |status| format!("'{}'", status.as_str()),
         );
         let sql = format!(
             "select d.key, d.handler, d.record_id, d.status, d.attempt, d.error, {until_due}, g.behind

@@ -4,11 +4,11 @@ use sqlx::{PgPool, Postgres};
 
 use crate::{
     outbox::{Result, error::While as _},
-    store::{Migration, Names, SchemaSql, migrate, trusted},
+    store::{Migration, SchemaSql, TableNames, migrate, trusted},
 };
 
 impl SchemaSql for Postgres {
-    fn migrations(names: &Names) -> Vec<Migration> {
+    fn migrations(names: &TableNames) -> Vec<Migration> {
         let record = names.table("record", '"');
         let index = |name: &str| format!("\"{}\"", names.plain(name));
         let (pending, scheduled, unhandled, dedup) = (
@@ -94,7 +94,7 @@ impl SchemaSql for Postgres {
                     "create index if not exists {waiting} on {delivery} (id) where status = 'waiting'"
                 ),
                 format!(
-                    "create index if not exists {due} on {delivery} (part, due_at) where status = 'scheduled'"
+                    "create index if not exists {due} on {delivery} (part, due_at) where status = 'retrying'"
                 ),
                 format!(
                     "create index if not exists {failed} on {delivery} (id) where status = 'failed'"
@@ -160,7 +160,7 @@ impl SchemaSql for Postgres {
         }]
     }
 
-    async fn migrate(pool: &PgPool, names: &Names) -> Result<i64> {
+    async fn migrate(pool: &PgPool, names: &TableNames) -> Result<i64> {
         let doing = "migrating the outbox tables";
         let schema = names.table("schema", '"');
         // One transaction: its lock ends with it, also when this future is dropped.

@@ -3,14 +3,14 @@
 use sqlx::{Connection as _, PgConnection, Postgres};
 
 use crate::store::{
-    Batch, DeliveryRow, Fence, LeaseSql as _, Names, SettleSql,
-    settle::{KEPT_FAILURES, json},
+    Batch, DeliveryRow, Fence, LeaseSql as _, SettleSql, TableNames,
+    settle::{MAX_FAILURES_KEPT, json},
     trusted,
 };
 
 /// The partitions that are still ours, with `$1` to `$3` bound by [`Fenced`]. An uncorrelated
 /// array: evaluated once, and the planner keeps the primary key of what it guards.
-fn fence(names: &Names) -> String {
+fn fence(names: &TableNames) -> String {
     let lease = names.table("lease", '"');
     format!(
         "any(array(
@@ -24,7 +24,7 @@ fn fence(names: &Names) -> String {
 /// Of the transaction that a statement is in: what it writes may be forgotten in a crash of the
 /// database, and what it touched is delivered again. Never of a session, which a proxy may share
 /// with the transactions of others.
-const FORGETFUL: &str = "set_config('synchronous_commit', 'off', true)";
+const RELAXED_COMMIT: &str = "set_config('synchronous_commit', 'off', true)";
 
 /// A statement whose first three parameters are the fence.
 fn fenced(
@@ -41,13 +41,13 @@ fn fenced(
 impl SettleSql for Postgres {
     async fn settle(
         connection: &mut PgConnection,
-        names: &Names,
+        names: &TableNames,
         fence: &Fence,
         batch: &Batch,
         keep: bool,
     ) -> Result<(), sqlx::Error> {
         if batch.only_done() {
-            let forgetful = format!("(select {FORGETFUL}) = 'off'");
+            let forgetful = format!("(select {RELAXED_COMMIT}) = 'off'");
             done(connection, names, fence, &batch.done, keep, &forgetful).await?;
             return Ok(());
         }
@@ -55,11 +55,11 @@ impl SettleSql for Postgres {
         let mut tx = connection.begin().await?;
         // A process that is frozen in the middle would keep others from its rows.
         let settings = format!(
-            "select {FORGETFUL}, set_config('idle_in_transaction_session_timeout', '5s', true)"
+            "select {RELAXED_COMMIT}, set_config('idle_in_transaction_session_timeout', '5s', true)"
         );
         sqlx::query(trusted(settings)).execute(&mut *tx).await?;
         // Who takes over waits for the end of this: it must see all that blocks, or nothing of it.
-        if Self::still_held(&mut tx, names, fence).await?.is_empty() {
+        if Self::lock_leases(&mut tx, names, fence).await?.is_empty() {
             return tx.rollback().await;
         }
         if !batch.done.is_empty() {
@@ -84,23 +84,23 @@ impl SettleSql for Postgres {
         tx.commit().await
     }
 
-    async fn mark(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
+    async fn mark_transaction(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
         sqlx::query("savepoint outbox_handler")
             .execute(connection)
             .await?;
         Ok(())
     }
 
-    async fn marked(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
+    async fn check_mark(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
         sqlx::query("release savepoint outbox_handler")
             .execute(connection)
             .await?;
         Ok(())
     }
 
-    async fn complete(
+    async fn complete_in_transaction(
         connection: &mut PgConnection,
-        names: &Names,
+        names: &TableNames,
         fence: &Fence,
         row: &DeliveryRow,
         stored: bool,
@@ -121,9 +121,9 @@ impl SettleSql for Postgres {
         Ok(true)
     }
 
-    async fn rename(
+    async fn rename_handler(
         connection: &mut PgConnection,
-        names: &Names,
+        names: &TableNames,
         fence: &Fence,
         from: &str,
         to: &str,
@@ -143,9 +143,9 @@ where d.handler = $4 and d.part = {ours} and not exists (
         Ok(())
     }
 
-    async fn requeue(
+    async fn requeue_unhandled(
         connection: &mut PgConnection,
-        names: &Names,
+        names: &TableNames,
         fence: &Fence,
         event: &str,
         limit: i64,
@@ -164,7 +164,7 @@ where d.handler = $4 and d.part = {ours} and not exists (
         Ok(done.rows_affected())
     }
 
-    async fn tune(connection: &mut PgConnection, _settles: bool) -> Result<(), sqlx::Error> {
+    async fn configure(connection: &mut PgConnection, _settles: bool) -> Result<(), sqlx::Error> {
         // A plan that was made when the table was empty would be kept when it is full.
         sqlx::query("set plan_cache_mode = force_custom_plan")
             .execute(connection)
@@ -178,7 +178,7 @@ const IDS: &str = "id = any((select $4::bigint[])::bigint[])";
 
 async fn done(
     connection: &mut PgConnection,
-    names: &Names,
+    names: &TableNames,
     fence: &Fence,
     ids: &[i64],
     keep: bool,
@@ -199,7 +199,7 @@ async fn done(
 
 async fn unhandled(
     connection: &mut PgConnection,
-    names: &Names,
+    names: &TableNames,
     fence: &Fence,
     ids: &[i64],
 ) -> Result<(), sqlx::Error> {
@@ -215,7 +215,7 @@ where {IDS} and status in ('pending', 'scheduled') and part = {ours}"
 /// Delivery rows for the handlers that did not finish, if the record is still as it was read.
 async fn split(
     connection: &mut PgConnection,
-    names: &Names,
+    names: &TableNames,
     fence: &Fence,
     batch: &Batch,
 ) -> Result<(), sqlx::Error> {
@@ -251,7 +251,7 @@ on conflict (record_id, handler) do nothing"
 /// Deliveries that are still as they were read become what they are to be.
 async fn change(
     connection: &mut PgConnection,
-    names: &Names,
+    names: &TableNames,
     fence: &Fence,
     batch: &Batch,
 ) -> Result<u64, sqlx::Error> {
@@ -269,7 +269,7 @@ from json_to_recordset($4::json) as u (
     first_failed_at bigint, delay bigint, was bigint, error text, error_kind text, fingerprint text
 )
 where d.record_id = u.record_id and d.handler = u.handler and d.attempt = u.was
-    and d.status in ('waiting', 'scheduled') and d.part = {ours}"
+    and d.status in ('waiting', 'retrying') and d.part = {ours}"
     );
     let done = fenced(sql, fence)
         .bind(json(&batch.changed)?)
@@ -280,7 +280,7 @@ where d.record_id = u.record_id and d.handler = u.handler and d.attempt = u.was
 
 async fn remember(
     connection: &mut PgConnection,
-    names: &Names,
+    names: &TableNames,
     fence: &Fence,
     batch: &Batch,
 ) -> Result<(), sqlx::Error> {
@@ -301,7 +301,11 @@ on conflict do nothing"
         .bind(&rows)
         .execute(&mut *connection)
         .await?;
-    if batch.failures.iter().any(|row| row.attempt > KEPT_FAILURES) {
+    if batch
+        .failures
+        .iter()
+        .any(|row| row.attempt > MAX_FAILURES_KEPT)
+    {
         let forget = format!(
             "delete from {failure} f using json_to_recordset($4::json) as u (
     record_id bigint, part smallint, handler text, attempt bigint
@@ -310,7 +314,7 @@ where f.record_id = u.record_id and f.handler = u.handler and f.attempt <= u.att
         );
         fenced(forget, fence)
             .bind(&rows)
-            .bind(i64::from(KEPT_FAILURES))
+            .bind(i64::from(MAX_FAILURES_KEPT))
             .execute(connection)
             .await?;
     }
@@ -320,7 +324,7 @@ where f.record_id = u.record_id and f.handler = u.handler and f.attempt <= u.att
 /// Split records are done when none of their deliveries is left.
 async fn finish(
     connection: &mut PgConnection,
-    names: &Names,
+    names: &TableNames,
     ids: &[i64],
     keep: bool,
 ) -> Result<(), sqlx::Error> {
@@ -335,7 +339,7 @@ async fn finish(
         .await?;
     let over = format!(
         "r.id = any($1) and r.status = 'split' and not exists (
-    select 1 from {delivery} d where d.record_id = r.id and d.status in ('waiting', 'scheduled', 'failed')
+    select 1 from {delivery} d where d.record_id = r.id and d.status in ('waiting', 'retrying', 'failed')
 )"
     );
     if keep {

@@ -5,26 +5,28 @@ use std::time::Duration;
 use sqlx::{PgConnection, PgPool, Postgres, postgres::PgListener};
 use uuid::Uuid;
 
-use crate::store::{Gone, Heard, Names, SessionKey, Tick, WatchSql, trusted};
+use crate::store::{
+    LostSession, Notification, PollResult, SessionKey, TableNames, WatchSql, trusted,
+};
 
 /// What is told when partitions change hands. Otherwise partitions, as `3,17`.
 const LEASES: &str = "leases";
 
 impl WatchSql for Postgres {
-    type Line = PgListener;
+    type WatchConnection = PgListener;
 
-    const SESSIONS: bool = true;
-    const LISTENS: bool = true;
-    const LOOK_EVERY: Duration = Duration::from_millis(100);
+    const HAS_SESSION_LOCKS: bool = true;
+    const HAS_NOTIFICATIONS: bool = true;
+    const LONGEST_POLL_GAP: Duration = Duration::from_millis(100);
 
-    async fn open(pool: &PgPool, names: &Names) -> Result<PgListener, sqlx::Error> {
+    async fn open(pool: &PgPool, names: &TableNames) -> Result<PgListener, sqlx::Error> {
         let mut line = PgListener::connect_with(pool).await?;
         line.eager_reconnect(false);
         line.listen(&names.channel()).await?;
         Ok(line)
     }
 
-    async fn hold(line: &mut PgListener, session: SessionKey) -> Result<(), sqlx::Error> {
+    async fn lock_session(line: &mut PgListener, session: SessionKey) -> Result<(), sqlx::Error> {
         sqlx::query("select pg_advisory_lock($1)")
             .bind(session.0)
             .execute(line)
@@ -32,7 +34,7 @@ impl WatchSql for Postgres {
         Ok(())
     }
 
-    async fn let_go(line: &mut PgListener) -> Result<(), sqlx::Error> {
+    async fn unlock_session(line: &mut PgListener) -> Result<(), sqlx::Error> {
         // The connection goes back to the pool.
         sqlx::query("select pg_advisory_unlock_all()")
             .execute(line)
@@ -40,9 +42,9 @@ impl WatchSql for Postgres {
         Ok(())
     }
 
-    async fn join(
+    async fn register(
         line: &mut PgListener,
-        names: &Names,
+        names: &TableNames,
         owner: Uuid,
         session: SessionKey,
         micros: i64,
@@ -61,9 +63,9 @@ values ($1, $2, true, clock_timestamp() + $3 * interval '1 microsecond') on conf
         Ok(())
     }
 
-    async fn show(
+    async fn advertise(
         line: &mut PgListener,
-        names: &Names,
+        names: &TableNames,
         owner: Uuid,
         session: Option<SessionKey>,
         wary: bool,
@@ -81,13 +83,13 @@ values ($1, $2, true, clock_timestamp() + $3 * interval '1 microsecond') on conf
         Ok(())
     }
 
-    async fn tick(
+    async fn poll(
         line: &mut PgListener,
-        names: &Names,
+        names: &TableNames,
         owner: Uuid,
         session: Option<SessionKey>,
         highest: i64,
-    ) -> Result<Tick, sqlx::Error> {
+    ) -> Result<PollResult, sqlx::Error> {
         let (record, instance, lease, pause) = (
             names.table("record", '"'),
             names.table("instance", '"'),
@@ -140,8 +142,8 @@ select
             .await?;
         let (highest, writing, leases, peers, ids, sessions, wary, held, shown) = row;
         let gone = ids.into_iter().zip(sessions).zip(wary);
-        let gone = gone.map(|((id, session), wary)| Gone { id, session, wary });
-        Ok(Tick {
+        let gone = gone.map(|((id, session), wary)| LostSession { id, session, wary });
+        Ok(PollResult {
             highest,
             writing,
             leases,
@@ -152,9 +154,9 @@ select
         })
     }
 
-    async fn bury_gone(
+    async fn reap_lost(
         line: &mut PgListener,
-        names: &Names,
+        names: &TableNames,
         instance: Uuid,
     ) -> Result<(), sqlx::Error> {
         let (instances, lease) = (names.table("instance", '"'), names.table("lease", '"'));
@@ -175,9 +177,9 @@ update {lease} set owner = null, expires_at = null where owner in (select id fro
         Ok(())
     }
 
-    async fn sleep(
+    async fn set_listening(
         line: &mut PgListener,
-        names: &Names,
+        names: &TableNames,
         owner: Uuid,
         asleep: bool,
     ) -> Result<(), sqlx::Error> {
@@ -191,14 +193,17 @@ update {lease} set owner = null, expires_at = null where owner in (select id fro
         Ok(())
     }
 
-    async fn heard(line: &mut PgListener) -> Result<Heard, sqlx::Error> {
+    async fn next_notification(line: &mut PgListener) -> Result<Notification, sqlx::Error> {
         Ok(match line.try_recv().await? {
             Some(told) => understood(told.payload()),
-            None => Heard::Nothing,
+            None => Notification::ConnectionLost,
         })
     }
 
-    async fn ring(connection: &mut PgConnection, names: &Names) -> Result<(), sqlx::Error> {
+    async fn notify_peers(
+        connection: &mut PgConnection,
+        names: &TableNames,
+    ) -> Result<(), sqlx::Error> {
         sqlx::query("select pg_notify($1, $2)")
             .bind(names.channel())
             .bind(LEASES)
@@ -209,12 +214,12 @@ update {lease} set owner = null, expires_at = null where owner in (select id fro
 }
 
 /// Anybody may send anything on a channel: what is no list of partitions only wakes.
-fn understood(payload: &str) -> Heard {
+fn understood(payload: &str) -> Notification {
     if payload == LEASES {
-        return Heard::Leases;
+        return Notification::OwnershipChanged;
     }
     let parts = payload.split(',').map_while(|part| part.parse().ok());
-    Heard::Records(parts.collect())
+    Notification::Published(parts.collect())
 }
 
 #[cfg(test)]
@@ -223,10 +228,10 @@ mod tests {
 
     #[test]
     fn whatever_is_told_is_understood_somehow() {
-        assert_eq!(understood("leases"), Heard::Leases);
-        assert_eq!(understood("3,17"), Heard::Records(vec![3, 17]));
-        assert_eq!(understood("63"), Heard::Records(vec![63]));
-        assert_eq!(understood(""), Heard::Records(vec![]));
-        assert_eq!(understood("1,x,2"), Heard::Records(vec![1]));
+        assert_eq!(understood("leases"), Notification::OwnershipChanged);
+        assert_eq!(understood("3,17"), Notification::Published(vec![3, 17]));
+        assert_eq!(understood("63"), Notification::Published(vec![63]));
+        assert_eq!(understood(""), Notification::Published(vec![]));
+        assert_eq!(understood("1,x,2"), Notification::Published(vec![1]));
     }
 }

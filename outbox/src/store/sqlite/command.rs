@@ -3,15 +3,17 @@
 use sqlx::{Sqlite, SqliteConnection};
 
 use super::NOW;
-use crate::store::{Claim, CommandKey, CommandSql, Names, Remembered, settle::json, trusted};
+use crate::store::{
+    CommandClaim, CommandKey, CommandSql, Retained, TableNames, settle::json, trusted,
+};
 
 impl CommandSql for Sqlite {
     async fn claim_command(
         connection: &mut SqliteConnection,
-        names: &Names,
+        names: &TableNames,
         command: CommandKey<'_>,
         fingerprint: Option<&str>,
-    ) -> Result<Claim, sqlx::Error> {
+    ) -> Result<CommandClaim, sqlx::Error> {
         let table = names.table("command", '"');
         let sql = trusted(format!(
             "insert into {table} (operation, command_id, fingerprint) values (?1, ?2, ?3) on conflict do nothing"
@@ -23,7 +25,7 @@ impl CommandSql for Sqlite {
             .execute(&mut *connection)
             .await?;
         if done.rows_affected() > 0 {
-            return Ok(Claim::New);
+            return Ok(CommandClaim::New);
         }
         let sql = trusted(format!(
             "select fingerprint, result from {table} where operation = ?1 and command_id = ?2"
@@ -33,7 +35,7 @@ impl CommandSql for Sqlite {
             .bind(command.id)
             .fetch_one(connection)
             .await?;
-        Ok(Claim::Done {
+        Ok(CommandClaim::Done {
             fingerprint,
             result,
         })
@@ -41,7 +43,7 @@ impl CommandSql for Sqlite {
 
     async fn complete_command(
         connection: &mut SqliteConnection,
-        names: &Names,
+        names: &TableNames,
         command: CommandKey<'_>,
         result: &str,
     ) -> Result<(), sqlx::Error> {
@@ -60,7 +62,7 @@ impl CommandSql for Sqlite {
 
     async fn receive(
         connection: &mut SqliteConnection,
-        names: &Names,
+        names: &TableNames,
         source: &str,
         messages: &[&str],
     ) -> Result<Vec<String>, sqlx::Error> {
@@ -78,8 +80,8 @@ on conflict do nothing returning message_id"
 
     async fn forget(
         connection: &mut SqliteConnection,
-        names: &Names,
-        what: Remembered,
+        names: &TableNames,
+        what: Retained,
         micros: i64,
         limit: i64,
     ) -> Result<u64, sqlx::Error> {

@@ -8,20 +8,22 @@ use sqlx::{Row as _, Sqlite, SqliteConnection, sqlite::SqliteRow};
 use super::NOW;
 use crate::{
     record::Record,
-    store::{FetchSql, Fetched, Known, Names, Page, Writers, settle::json, trusted},
+    store::{
+        FetchSql, FetchedRecord, InMemory, OpenWriters, Page, TableNames, settle::json, trusted,
+    },
 };
 
 /// What a record is read from; `r` is its table.
 pub(super) const RECORD: &str = "r.part, r.id, r.event_id, r.event, r.version, r.key, r.payload, r.headers, r.created_at, r.max_retries";
 impl FetchSql for Sqlite {
-    async fn pending(
+    async fn pending_records(
         connection: &mut SqliteConnection,
-        names: &Names,
+        names: &TableNames,
         pages: &[Page],
-        known: &[Known],
+        known: &[InMemory],
         per_page: i64,
         limit: i64,
-    ) -> Result<Vec<Fetched>, sqlx::Error> {
+    ) -> Result<Vec<FetchedRecord>, sqlx::Error> {
         let record = names.table("record", '"');
         // `in` with a limit inside: one short walk of the index per partition, and the ids that
         // it finds are looked up in their order. `cross join`: in this order, whatever the
@@ -48,11 +50,11 @@ where r.id in (
 
     async fn due_records(
         connection: &mut SqliteConnection,
-        names: &Names,
+        names: &TableNames,
         parts: &[u16],
         offset: i64,
         limit: i64,
-    ) -> Result<Vec<Fetched>, sqlx::Error> {
+    ) -> Result<Vec<FetchedRecord>, sqlx::Error> {
         let record = names.table("record", '"');
         let sql = trusted(format!(
             "select {RECORD} from json_each(?1) p cross join {record} r
@@ -73,7 +75,7 @@ where r.id in (
 
     async fn next_due(
         connection: &mut SqliteConnection,
-        names: &Names,
+        names: &TableNames,
         parts: &[u16],
         handlers: &[&str],
         offset: i64,
@@ -87,7 +89,7 @@ where r.id in (
     union all
     select (
         select d.due_at from {delivery} d
-        where d.part = p.value and d.status = 'scheduled' and d.handler in (select h.value from json_each(?2) h)
+        where d.part = p.value and d.status = 'retrying' and d.handler in (select h.value from json_each(?2) h)
         order by d.due_at limit 1
     ) from json_each(?1) p
 )"
@@ -101,13 +103,16 @@ where r.id in (
     }
 
     /// There is one writer at a time, and it draws its ids after it has become that.
-    async fn writers(_: &mut SqliteConnection, _: &Names) -> Result<Writers, sqlx::Error> {
-        Ok(Writers::InOrder)
+    async fn open_writers(
+        _: &mut SqliteConnection,
+        _: &TableNames,
+    ) -> Result<OpenWriters, sqlx::Error> {
+        Ok(OpenWriters::Serial)
     }
 
-    async fn unhandled(
+    async fn unhandled_events(
         connection: &mut SqliteConnection,
-        names: &Names,
+        names: &TableNames,
         parts: &[u16],
     ) -> Result<Vec<String>, sqlx::Error> {
         let record = names.table("record", '"');
@@ -121,9 +126,9 @@ where status = 'unhandled' and part in (select p.value from json_each(?1) p)"
             .await
     }
 
-    async fn paused(
+    async fn paused_handlers(
         connection: &mut SqliteConnection,
-        names: &Names,
+        names: &TableNames,
     ) -> Result<Vec<String>, sqlx::Error> {
         let pause = names.table("pause", '"');
         sqlx::query_scalar(trusted(format!("select handler from {pause}")))
@@ -132,7 +137,7 @@ where status = 'unhandled' and part in (select p.value from json_each(?1) p)"
     }
 }
 
-pub(super) fn fetched(row: &SqliteRow) -> Result<Fetched, sqlx::Error> {
+pub(super) fn fetched(row: &SqliteRow) -> Result<FetchedRecord, sqlx::Error> {
     let headers: Option<&str> = row.try_get(7)?;
     let record = Record {
         id: row.try_get(1)?,
@@ -147,7 +152,7 @@ pub(super) fn fetched(row: &SqliteRow) -> Result<Fetched, sqlx::Error> {
             .try_get::<Option<i64>, _>(9)?
             .map(|n| u32::try_from(n).unwrap_or(u32::MAX)),
     };
-    Ok(Fetched {
+    Ok(FetchedRecord {
         part: row.try_get(0)?,
         record,
     })

@@ -6,9 +6,10 @@ use super::NOW;
 use crate::{
     operations::{ErrorCount, Instance},
     store::{
-        Capped, Counted, Extent, GaugeSql, Names, Part, Table,
+        CappedCount, GaugeSql, SampleExtent, StatusCount, StatusSample, Table, TableNames,
         gauge::{
-            Path, capped, capped_count, capped_counts, errors_of, events_of, instance, open_counts,
+            IndexPath, capped, capped_count, capped_counts, errors_of, events_of, instance,
+            open_counts,
         },
         report::{counted, error_count},
         trusted,
@@ -17,12 +18,12 @@ use crate::{
 
 /// The order of the status's own index, so that it is read and nothing else, whatever the planner
 /// believes to know.
-fn path(_: &Names) -> impl Fn(Table, &str) -> Path {
+fn path(_: &TableNames) -> impl Fn(Table, &str) -> IndexPath {
     |table, status| {
         let order = match (table, status) {
             (Table::Record, "pending") => " order by part, id",
             (Table::Record, "unhandled") => " order by part, event",
-            (_, "scheduled") => " order by part, due_at",
+            (_, "scheduled" | "retrying") => " order by part, due_at",
             (Table::Delivery, "waiting") => " order by part, handler, id",
             _ => " order by id",
         };
@@ -33,8 +34,8 @@ fn path(_: &Names) -> impl Fn(Table, &str) -> Path {
 impl GaugeSql for Sqlite {
     async fn open_counts(
         connection: &mut SqliteConnection,
-        names: &Names,
-    ) -> Result<Vec<Counted>, sqlx::Error> {
+        names: &TableNames,
+    ) -> Result<Vec<StatusCount>, sqlx::Error> {
         let (record, delivery) = (names.table("record", '"'), names.table("delivery", '"'));
         let sql = trusted(open_counts(&record, &delivery));
         let rows = sqlx::query(sql).fetch_all(connection).await?;
@@ -43,9 +44,9 @@ impl GaugeSql for Sqlite {
 
     async fn capped_counts(
         connection: &mut SqliteConnection,
-        names: &Names,
+        names: &TableNames,
         cap: u32,
-    ) -> Result<Vec<Capped>, sqlx::Error> {
+    ) -> Result<Vec<CappedCount>, sqlx::Error> {
         let sql = trusted(capped_counts(names, '"', path(names), cap));
         let rows = sqlx::query(sql).fetch_all(connection).await?;
         rows.iter().map(capped).collect()
@@ -53,9 +54,9 @@ impl GaugeSql for Sqlite {
 
     async fn capped_failures(
         connection: &mut SqliteConnection,
-        names: &Names,
+        names: &TableNames,
         cap: u32,
-    ) -> Result<Option<Capped>, sqlx::Error> {
+    ) -> Result<Option<CappedCount>, sqlx::Error> {
         let failed = (Table::Delivery, "failed");
         let sql = trusted(capped_count(names, '"', path(names), cap, failed));
         let row = sqlx::query(sql).fetch_optional(connection).await?;
@@ -64,9 +65,9 @@ impl GaugeSql for Sqlite {
 
     async fn events_of(
         connection: &mut SqliteConnection,
-        names: &Names,
-        parts: &[Part],
-    ) -> Result<Vec<Counted>, sqlx::Error> {
+        names: &TableNames,
+        parts: &[StatusSample],
+    ) -> Result<Vec<StatusCount>, sqlx::Error> {
         let sql = trusted(events_of(names, '"', path(names), parts));
         let rows = sqlx::query(sql).fetch_all(connection).await?;
         rows.iter().map(counted).collect()
@@ -74,8 +75,8 @@ impl GaugeSql for Sqlite {
 
     async fn errors_of(
         connection: &mut SqliteConnection,
-        names: &Names,
-        extent: Extent,
+        names: &TableNames,
+        extent: SampleExtent,
         limit: u32,
     ) -> Result<Vec<ErrorCount>, sqlx::Error> {
         let sql = trusted(errors_of(names, '"', path(names), extent, limit));
@@ -85,7 +86,7 @@ impl GaugeSql for Sqlite {
 
     async fn ids(
         connection: &mut SqliteConnection,
-        names: &Names,
+        names: &TableNames,
         table: Table,
     ) -> Result<Option<(i64, i64)>, sqlx::Error> {
         let rows = names.table(table.name(), '"');
@@ -100,10 +101,10 @@ impl GaugeSql for Sqlite {
 
     async fn statuses_within(
         connection: &mut SqliteConnection,
-        names: &Names,
+        names: &TableNames,
         table: Table,
         ranges: &[(i64, i64)],
-    ) -> Result<Vec<Counted>, sqlx::Error> {
+    ) -> Result<Vec<StatusCount>, sqlx::Error> {
         let (rows, is_delivery) = (names.table(table.name(), '"'), table.is_delivery());
         let of = |(first, last): &(i64, i64)| {
             format!("select status from {rows} where id between {first} and {last}")
@@ -123,7 +124,7 @@ impl GaugeSql for Sqlite {
 
     async fn instances(
         connection: &mut SqliteConnection,
-        names: &Names,
+        names: &TableNames,
     ) -> Result<Vec<Instance>, sqlx::Error> {
         let (instances, lease) = (names.table("instance", '"'), names.table("lease", '"'));
         let sql = trusted(format!(
@@ -137,7 +138,7 @@ from {instances} i order by i.started_at, i.id"
 
     async fn schema_version(
         connection: &mut SqliteConnection,
-        names: &Names,
+        names: &TableNames,
     ) -> Result<Option<i64>, sqlx::Error> {
         let schema = names.table("schema", '"');
         let sql = trusted(format!("select max(version) from {schema}"));

@@ -4,12 +4,14 @@ use sqlx::{Connection as _, Sqlite, SqliteConnection};
 use uuid::Uuid;
 
 use super::NOW;
-use crate::store::{Fence, LeaseSql, Names, Survey, SurveyRow, settle::json, trusted};
+use crate::store::{
+    ClusterView, ClusterViewRow, Fence, LeaseSql, TableNames, settle::json, trusted,
+};
 
 impl LeaseSql for Sqlite {
-    async fn seed(
+    async fn seed_partitions(
         connection: &mut SqliteConnection,
-        names: &Names,
+        names: &TableNames,
         partitions: u16,
     ) -> Result<(), sqlx::Error> {
         let lease = names.table("lease", '"');
@@ -26,7 +28,7 @@ insert into {lease} (part) select part from p where true on conflict do nothing"
 
     async fn heartbeat(
         connection: &mut SqliteConnection,
-        names: &Names,
+        names: &TableNames,
         owner: Uuid,
         micros: i64,
     ) -> Result<(), sqlx::Error> {
@@ -55,7 +57,7 @@ on conflict (id) do update set expires_at = excluded.expires_at"
 
     async fn renew(
         connection: &mut SqliteConnection,
-        names: &Names,
+        names: &TableNames,
         owner: Uuid,
         micros: i64,
     ) -> Result<(), sqlx::Error> {
@@ -71,9 +73,9 @@ on conflict (id) do update set expires_at = excluded.expires_at"
         Ok(())
     }
 
-    async fn retire(
+    async fn leave(
         connection: &mut SqliteConnection,
-        names: &Names,
+        names: &TableNames,
         owner: Uuid,
         frees: bool,
     ) -> Result<(), sqlx::Error> {
@@ -92,10 +94,10 @@ on conflict (id) do update set expires_at = excluded.expires_at"
         Ok(())
     }
 
-    async fn survey(
+    async fn cluster_view(
         connection: &mut SqliteConnection,
-        names: &Names,
-    ) -> Result<Survey, sqlx::Error> {
+        names: &TableNames,
+    ) -> Result<ClusterView, sqlx::Error> {
         let (instance, lease, pause) = (
             names.table("instance", '"'),
             names.table("lease", '"'),
@@ -108,13 +110,13 @@ on conflict (id) do update set expires_at = excluded.expires_at"
 union all select null, null, id, {left}, null from {instance}
 union all select null, null, null, null, handler from {pause}"
         ));
-        let rows: Vec<SurveyRow> = sqlx::query_as(sql).fetch_all(connection).await?;
-        Ok(Survey::of(rows))
+        let rows: Vec<ClusterViewRow> = sqlx::query_as(sql).fetch_all(connection).await?;
+        Ok(ClusterView::of(rows))
     }
 
-    async fn take(
+    async fn take_partitions(
         connection: &mut SqliteConnection,
-        names: &Names,
+        names: &TableNames,
         owner: Uuid,
         parts: &[u16],
         micros: i64,
@@ -133,9 +135,9 @@ where part in (select p.value from json_each(?3) p) and (owner is null or expire
         Ok(())
     }
 
-    async fn release(
+    async fn release_leases(
         connection: &mut SqliteConnection,
-        names: &Names,
+        names: &TableNames,
         fence: &Fence,
         reserved: Option<i64>,
     ) -> Result<(), sqlx::Error> {
@@ -154,9 +156,9 @@ where l.part = f.value ->> 0 and l.epoch = f.value ->> 1 and l.owner = ?2"
         Ok(())
     }
 
-    async fn still_held(
+    async fn lock_leases(
         connection: &mut SqliteConnection,
-        names: &Names,
+        names: &TableNames,
         fence: &Fence,
     ) -> Result<Vec<u16>, sqlx::Error> {
         let lease = names.table("lease", '"');
@@ -172,9 +174,9 @@ where l.owner = ?2"
             .await
     }
 
-    async fn bury(
+    async fn reap_expired(
         connection: &mut SqliteConnection,
-        names: &Names,
+        names: &TableNames,
         instance: Uuid,
     ) -> Result<(), sqlx::Error> {
         let (instances, lease) = (names.table("instance", '"'), names.table("lease", '"'));

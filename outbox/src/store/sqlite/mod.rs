@@ -1,11 +1,11 @@
 //! SQLite. Times are whole microseconds since 1970.
 
 mod command;
+mod delivery;
 mod fetch;
 mod gauge;
 mod lease;
 mod operate;
-mod parked;
 mod publish;
 mod report;
 mod schema;

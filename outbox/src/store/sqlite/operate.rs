@@ -5,7 +5,7 @@ use sqlx::{Sqlite, SqliteConnection};
 use super::NOW;
 use crate::{
     operations::{DeliveryStatus, RecordStatus},
-    store::{Names, OperateSql, Prunable, settle::json, trusted},
+    store::{OperateSql, Prunable, TableNames, settle::json, trusted},
 };
 
 /// Ids that were given as JSON.
@@ -16,7 +16,7 @@ impl OperateSql for Sqlite {
 
     async fn record_status(
         connection: &mut SqliteConnection,
-        names: &Names,
+        names: &TableNames,
         record_id: i64,
     ) -> Result<Option<RecordStatus>, sqlx::Error> {
         let record = names.table("record", '"');
@@ -30,7 +30,7 @@ impl OperateSql for Sqlite {
 
     async fn deliveries_of(
         connection: &mut SqliteConnection,
-        names: &Names,
+        names: &TableNames,
         record_id: i64,
         handler: Option<&str>,
     ) -> Result<Vec<(i64, DeliveryStatus)>, sqlx::Error> {
@@ -50,7 +50,7 @@ impl OperateSql for Sqlite {
 
     async fn replay(
         connection: &mut SqliteConnection,
-        names: &Names,
+        names: &TableNames,
         ids: &[i64],
     ) -> Result<u64, sqlx::Error> {
         let delivery = names.table("delivery", '"');
@@ -59,15 +59,15 @@ impl OperateSql for Sqlite {
     attempt = case when status = 'failed' then attempt + 1 else attempt end,
     failure_count = case when status = 'failed' then 0 else failure_count end,
     first_failed_at = case when status = 'failed' then null else first_failed_at end,
-    due_at = {NOW}, status = 'scheduled'
-where id in {IDS} and status in ('failed', 'scheduled')"
+    due_at = {NOW}, status = 'retrying'
+where id in {IDS} and status in ('failed', 'retrying')"
         );
         changed(connection, sql, ids).await
     }
 
     async fn bring_forward(
         connection: &mut SqliteConnection,
-        names: &Names,
+        names: &TableNames,
         record_ids: &[i64],
     ) -> Result<u64, sqlx::Error> {
         let record = names.table("record", '"');
@@ -79,27 +79,27 @@ where id in {IDS} and status in ('failed', 'scheduled')"
 
     async fn discard(
         connection: &mut SqliteConnection,
-        names: &Names,
+        names: &TableNames,
         ids: &[i64],
     ) -> Result<u64, sqlx::Error> {
         let delivery = names.table("delivery", '"');
         let sql = format!(
             "update {delivery} set status = 'discarded', blocking = false, due_at = null, finished_at = {NOW}
-where id in {IDS} and status in ('waiting', 'scheduled', 'failed')"
+where id in {IDS} and status in ('waiting', 'retrying', 'failed')"
         );
         changed(connection, sql, ids).await
     }
 
     async fn end_records(
         connection: &mut SqliteConnection,
-        names: &Names,
+        names: &TableNames,
         record_ids: &[i64],
     ) -> Result<(), sqlx::Error> {
         let (record, delivery) = (names.table("record", '"'), names.table("delivery", '"'));
         let sql = format!(
             "update {record} as r set status = 'discarded', completed_at = {NOW}
 where r.id in {IDS} and +r.status = 'split' and not exists (
-    select 1 from {delivery} d where d.record_id = r.id and d.status in ('waiting', 'scheduled', 'failed')
+    select 1 from {delivery} d where d.record_id = r.id and d.status in ('waiting', 'retrying', 'failed')
 )"
         );
         changed(connection, sql, record_ids).await?;
@@ -108,12 +108,12 @@ where r.id in {IDS} and +r.status = 'split' and not exists (
 
     async fn promote(
         connection: &mut SqliteConnection,
-        names: &Names,
+        names: &TableNames,
         ids: &[i64],
     ) -> Result<(), sqlx::Error> {
         let delivery = names.table("delivery", '"');
         let sql = format!(
-            "update {delivery} set status = 'scheduled', due_at = {NOW}
+            "update {delivery} set status = 'retrying', due_at = {NOW}
 where +status = 'waiting' and +blocking and id in (
     select (
         select e.id from {delivery} e
@@ -128,7 +128,7 @@ where +status = 'waiting' and +blocking and id in (
 
     async fn discard_records(
         connection: &mut SqliteConnection,
-        names: &Names,
+        names: &TableNames,
         record_ids: &[i64],
     ) -> Result<u64, sqlx::Error> {
         let record = names.table("record", '"');
@@ -141,7 +141,7 @@ where id in {IDS} and status in ('pending', 'scheduled', 'unhandled')"
 
     async fn pause(
         connection: &mut SqliteConnection,
-        names: &Names,
+        names: &TableNames,
         handler: &str,
     ) -> Result<(), sqlx::Error> {
         let pause = names.table("pause", '"');
@@ -154,7 +154,7 @@ where id in {IDS} and status in ('pending', 'scheduled', 'unhandled')"
 
     async fn resume(
         connection: &mut SqliteConnection,
-        names: &Names,
+        names: &TableNames,
         handler: &str,
     ) -> Result<bool, sqlx::Error> {
         let pause = names.table("pause", '"');
@@ -165,7 +165,7 @@ where id in {IDS} and status in ('pending', 'scheduled', 'unhandled')"
 
     async fn prunable(
         connection: &mut SqliteConnection,
-        names: &Names,
+        names: &TableNames,
         after: i64,
         micros: i64,
         limit: i64,
@@ -174,7 +174,7 @@ where id in {IDS} and status in ('pending', 'scheduled', 'unhandled')"
         let sql = trusted(format!(
             "select r.id, r.part,
     r.status in ('completed', 'discarded') and r.completed_at <= {NOW} - ?2 and not exists (
-        select 1 from {delivery} d where d.record_id = r.id and d.status in ('waiting', 'scheduled', 'failed')
+        select 1 from {delivery} d where d.record_id = r.id and d.status in ('waiting', 'retrying', 'failed')
     ),
     r.created_at > {NOW} - ?2
 from {record} r where r.id > ?1 order by r.id limit ?3"
@@ -198,7 +198,7 @@ from {record} r where r.id > ?1 order by r.id limit ?3"
 
     async fn delete(
         connection: &mut SqliteConnection,
-        names: &Names,
+        names: &TableNames,
         record_ids: &[i64],
     ) -> Result<u64, sqlx::Error> {
         let (record, delivery, failure) = (

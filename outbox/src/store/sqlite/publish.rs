@@ -3,10 +3,10 @@
 use sqlx::{Sqlite, SqliteConnection};
 
 use super::NOW;
-use crate::store::{Inserts, Names, NewRecord, PublishSql, as_json, trusted};
+use crate::store::{NewRecord, PublishSql, PublishStatements, TableNames, as_json, trusted};
 
 impl PublishSql for Sqlite {
-    fn inserts(names: &Names) -> Inserts {
+    fn inserts(names: &TableNames) -> PublishStatements {
         let record = names.table("record", '"');
         let one = format!(
             "insert into {record} (event_id, event, version, key, part, payload, headers, max_retries, dedup_key, due_at, status)
@@ -19,7 +19,7 @@ values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9,
 select unhex(value ->> 0), ?2, ?3, value ->> 1, value ->> 2, value ->> 3, ?4, ?5
 from json_each(?1) order by json_each.key"
         );
-        Inserts {
+        PublishStatements {
             one_deduplicated: trusted(format!(
                 "{one} on conflict (dedup_key) where dedup_key is not null do nothing returning id"
             )),
@@ -30,7 +30,7 @@ from json_each(?1) order by json_each.key"
 
     async fn insert(
         connection: &mut SqliteConnection,
-        inserts: &Inserts,
+        inserts: &PublishStatements,
         new: &NewRecord,
     ) -> Result<Option<i64>, sqlx::Error> {
         let sql = match new.dedup_key {
@@ -56,7 +56,7 @@ from json_each(?1) order by json_each.key"
 
     async fn insert_all(
         connection: &mut SqliteConnection,
-        inserts: &Inserts,
+        inserts: &PublishStatements,
         new: &[NewRecord],
     ) -> Result<(), sqlx::Error> {
         let Some(each) = new.first() else {
@@ -76,7 +76,7 @@ from json_each(?1) order by json_each.key"
     #[cfg(feature = "testing")]
     async fn stamp(
         connection: &mut SqliteConnection,
-        names: &Names,
+        names: &TableNames,
         event_id: uuid::Uuid,
         at: i64,
     ) -> Result<(), sqlx::Error> {

@@ -5,11 +5,11 @@ use sqlx::{Sqlite, SqlitePool};
 use super::NOW;
 use crate::{
     outbox::{Result, error::While as _},
-    store::{Migration, Names, SchemaSql, migrate, trusted},
+    store::{Migration, SchemaSql, TableNames, migrate, trusted},
 };
 
 impl SchemaSql for Sqlite {
-    fn migrations(names: &Names) -> Vec<Migration> {
+    fn migrations(names: &TableNames) -> Vec<Migration> {
         let record = names.table("record", '"');
         // Indexes are in the schema of their table; their own name carries it, the table's does not.
         let index = |name: &str| match names.schema() {
@@ -103,7 +103,7 @@ impl SchemaSql for Sqlite {
                     "create index if not exists {waiting} on {deliveries} (part, handler, id) where status = 'waiting'"
                 ),
                 format!(
-                    "create index if not exists {due} on {deliveries} (part, due_at) where status = 'scheduled'"
+                    "create index if not exists {due} on {deliveries} (part, due_at) where status = 'retrying'"
                 ),
                 format!(
                     "create index if not exists {failed} on {deliveries} (id) where status = 'failed'"
@@ -166,7 +166,7 @@ impl SchemaSql for Sqlite {
         }]
     }
 
-    async fn migrate(pool: &SqlitePool, names: &Names) -> Result<i64> {
+    async fn migrate(pool: &SqlitePool, names: &TableNames) -> Result<i64> {
         let doing = "migrating the outbox tables";
         let schema = names.table("schema", '"');
         // `immediate`: the one writer from the start, so that nobody else migrates meanwhile.

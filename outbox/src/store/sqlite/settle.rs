@@ -6,13 +6,13 @@ use sqlx::{Connection as _, Sqlite, SqliteConnection, sqlite::SqliteArguments};
 
 use super::NOW;
 use crate::store::{
-    Batch, DeliveryRow, Fence, Names, SettleSql,
-    settle::{KEPT_FAILURES, json},
+    Batch, DeliveryRow, Fence, SettleSql, TableNames,
+    settle::{MAX_FAILURES_KEPT, json},
     trusted,
 };
 
 /// The partitions that are still ours, with `?1` and `?2` bound by [`fenced`].
-fn fence(names: &Names) -> String {
+fn fence(names: &TableNames) -> String {
     let lease = names.table("lease", '"');
     format!(
         "(
@@ -32,7 +32,7 @@ fn fenced(sql: String, fence: &Fence) -> sqlx::query::Query<'_, Sqlite, SqliteAr
 impl SettleSql for Sqlite {
     async fn settle(
         connection: &mut SqliteConnection,
-        names: &Names,
+        names: &TableNames,
         fence: &Fence,
         batch: &Batch,
         keep: bool,
@@ -66,23 +66,23 @@ impl SettleSql for Sqlite {
         tx.commit().await
     }
 
-    async fn mark(connection: &mut SqliteConnection) -> Result<(), sqlx::Error> {
+    async fn mark_transaction(connection: &mut SqliteConnection) -> Result<(), sqlx::Error> {
         sqlx::query("savepoint outbox_handler")
             .execute(connection)
             .await?;
         Ok(())
     }
 
-    async fn marked(connection: &mut SqliteConnection) -> Result<(), sqlx::Error> {
+    async fn check_mark(connection: &mut SqliteConnection) -> Result<(), sqlx::Error> {
         sqlx::query("release savepoint outbox_handler")
             .execute(connection)
             .await?;
         Ok(())
     }
 
-    async fn complete(
+    async fn complete_in_transaction(
         connection: &mut SqliteConnection,
-        names: &Names,
+        names: &TableNames,
         fence: &Fence,
         row: &DeliveryRow,
         stored: bool,
@@ -102,9 +102,9 @@ impl SettleSql for Sqlite {
         Ok(true)
     }
 
-    async fn rename(
+    async fn rename_handler(
         connection: &mut SqliteConnection,
-        names: &Names,
+        names: &TableNames,
         fence: &Fence,
         from: &str,
         to: &str,
@@ -124,9 +124,9 @@ where d.handler = ?3 and d.part in {ours} and not exists (
         Ok(())
     }
 
-    async fn requeue(
+    async fn requeue_unhandled(
         connection: &mut SqliteConnection,
-        names: &Names,
+        names: &TableNames,
         fence: &Fence,
         event: &str,
         limit: i64,
@@ -146,14 +146,14 @@ where d.handler = ?3 and d.part in {ours} and not exists (
     }
 
     /// How soon SQLite writes to its disk is a setting of the whole connection pool.
-    async fn tune(_: &mut SqliteConnection, _: bool) -> Result<(), sqlx::Error> {
+    async fn configure(_: &mut SqliteConnection, _: bool) -> Result<(), sqlx::Error> {
         Ok(())
     }
 }
 
 /// The condition on records of a batch, with `?3` their ids: still ours and as they were read.
 /// `+`: the index of a status must not be preferred to the ids.
-fn as_read(names: &Names) -> String {
+fn as_read(names: &TableNames) -> String {
     let ours = fence(names);
     format!(
         "id in (select u.value from json_each(?3) u) and +status in ('pending', 'scheduled') and +part in {ours}"
@@ -162,7 +162,7 @@ fn as_read(names: &Names) -> String {
 
 async fn done(
     connection: &mut SqliteConnection,
-    names: &Names,
+    names: &TableNames,
     fence: &Fence,
     ids: &[i64],
     keep: bool,
@@ -182,7 +182,7 @@ async fn done(
 
 async fn unhandled(
     connection: &mut SqliteConnection,
-    names: &Names,
+    names: &TableNames,
     fence: &Fence,
     ids: &[i64],
 ) -> Result<(), sqlx::Error> {
@@ -198,7 +198,7 @@ async fn unhandled(
 /// Delivery rows for the handlers that did not finish, if the record is still as it was read.
 async fn split(
     connection: &mut SqliteConnection,
-    names: &Names,
+    names: &TableNames,
     fence: &Fence,
     batch: &Batch,
 ) -> Result<(), sqlx::Error> {
@@ -237,7 +237,7 @@ on conflict (record_id, handler) do nothing"
 /// Deliveries that are still as they were read become what they are to be.
 async fn change(
     connection: &mut SqliteConnection,
-    names: &Names,
+    names: &TableNames,
     fence: &Fence,
     batch: &Batch,
 ) -> Result<u64, sqlx::Error> {
@@ -252,7 +252,7 @@ async fn change(
     fingerprint = coalesce(u.value ->> 'fingerprint', d.fingerprint)
 from json_each(?3) as u
 where d.record_id = u.value ->> 'record_id' and d.handler = u.value ->> 'handler'
-    and +d.attempt = u.value ->> 'was' and +d.status in ('waiting', 'scheduled') and +d.part in {ours}"
+    and +d.attempt = u.value ->> 'was' and +d.status in ('waiting', 'retrying') and +d.part in {ours}"
     );
     let done = fenced(sql, fence)
         .bind(json(&batch.changed)?)
@@ -263,7 +263,7 @@ where d.record_id = u.value ->> 'record_id' and d.handler = u.value ->> 'handler
 
 async fn remember(
     connection: &mut SqliteConnection,
-    names: &Names,
+    names: &TableNames,
     fence: &Fence,
     batch: &Batch,
 ) -> Result<(), sqlx::Error> {
@@ -281,7 +281,11 @@ on conflict do nothing"
         .bind(rows.clone())
         .execute(&mut *connection)
         .await?;
-    if batch.failures.iter().any(|row| row.attempt > KEPT_FAILURES) {
+    if batch
+        .failures
+        .iter()
+        .any(|row| row.attempt > MAX_FAILURES_KEPT)
+    {
         let forget = format!(
             "delete from {failure} where rowid in (
     select f.rowid from json_each(?3) u cross join {failure} f
@@ -291,7 +295,7 @@ on conflict do nothing"
         );
         fenced(forget, fence)
             .bind(rows)
-            .bind(i64::from(KEPT_FAILURES))
+            .bind(i64::from(MAX_FAILURES_KEPT))
             .execute(connection)
             .await?;
     }
@@ -301,14 +305,14 @@ on conflict do nothing"
 /// Split records are done when none of their deliveries is left.
 async fn finish(
     connection: &mut SqliteConnection,
-    names: &Names,
+    names: &TableNames,
     ids: &[i64],
     keep: bool,
 ) -> Result<(), sqlx::Error> {
     let (record, delivery) = (names.table("record", '"'), names.table("delivery", '"'));
     let over = format!(
         "id in (select u.value from json_each(?1) u) and +status = 'split' and not exists (
-    select 1 from {delivery} d where d.record_id = {record}.id and d.status in ('waiting', 'scheduled', 'failed')
+    select 1 from {delivery} d where d.record_id = {record}.id and d.status in ('waiting', 'retrying', 'failed')
 )"
     );
     if keep {

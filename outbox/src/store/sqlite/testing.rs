@@ -6,7 +6,7 @@ use uuid::Uuid;
 use super::fetch::{RECORD, fetched};
 use crate::{
     record::Record,
-    store::{Fetched, Names, trusted},
+    store::{FetchedRecord, TableNames, trusted},
 };
 
 /// Something that is due at a time: a record, or a delivery if there is a handler.
@@ -21,7 +21,7 @@ pub(crate) struct Scheduled {
 /// See [`PublishSql::stamp`](crate::store::PublishSql::stamp).
 pub(super) async fn stamp(
     connection: &mut SqliteConnection,
-    names: &Names,
+    names: &TableNames,
     event_id: Uuid,
     at: i64,
 ) -> Result<(), sqlx::Error> {
@@ -42,13 +42,13 @@ where id = (select id from {record} where event_id = ?1 order by id desc limit 1
 /// All that waits for a time.
 pub(crate) async fn scheduled(
     connection: &mut SqliteConnection,
-    names: &Names,
+    names: &TableNames,
 ) -> Result<Vec<Scheduled>, sqlx::Error> {
     let (record, delivery) = (names.table("record", '"'), names.table("delivery", '"'));
     let sql = trusted(format!(
         "select id, null, due_at from {record} where status = 'scheduled'
 union all
-select record_id, handler, due_at from {delivery} where status = 'scheduled'"
+select record_id, handler, due_at from {delivery} where status = 'retrying'"
     ));
     let rows = sqlx::query(sql).fetch_all(connection).await?;
     rows.iter()
@@ -65,14 +65,14 @@ select record_id, handler, due_at from {delivery} where status = 'scheduled'"
 /// A delivery that was just written is due at exactly this time.
 pub(crate) async fn set_due(
     connection: &mut SqliteConnection,
-    names: &Names,
+    names: &TableNames,
     record_id: i64,
     handler: &str,
     due_at: i64,
 ) -> Result<(), sqlx::Error> {
     let delivery = names.table("delivery", '"');
     let sql = trusted(format!(
-        "update {delivery} set due_at = ?3 where record_id = ?1 and handler = ?2 and status = 'scheduled'"
+        "update {delivery} set due_at = ?3 where record_id = ?1 and handler = ?2 and status = 'retrying'"
     ));
     sqlx::query(sql)
         .bind(record_id)
@@ -86,7 +86,7 @@ pub(crate) async fn set_due(
 /// The highest id that this connection sees.
 pub(crate) async fn highest(
     connection: &mut SqliteConnection,
-    names: &Names,
+    names: &TableNames,
 ) -> Result<i64, sqlx::Error> {
     let record = names.table("record", '"');
     sqlx::query_scalar(trusted(format!(
@@ -99,7 +99,7 @@ pub(crate) async fn highest(
 /// The records above an id that this connection sees, in order.
 pub(crate) async fn records(
     connection: &mut SqliteConnection,
-    names: &Names,
+    names: &TableNames,
     above: i64,
 ) -> Result<Vec<Record>, sqlx::Error> {
     let record = names.table("record", '"');
@@ -114,9 +114,9 @@ pub(crate) async fn records(
 /// A record with its partition.
 pub(crate) async fn record(
     connection: &mut SqliteConnection,
-    names: &Names,
+    names: &TableNames,
     id: i64,
-) -> Result<Option<Fetched>, sqlx::Error> {
+) -> Result<Option<FetchedRecord>, sqlx::Error> {
     let record = names.table("record", '"');
     let sql = trusted(format!("select {RECORD} from {record} r where r.id = ?1"));
     let row = sqlx::query(sql).bind(id).fetch_optional(connection).await?;
@@ -128,7 +128,7 @@ pub(crate) async fn record(
 /// lose its place in its lane.
 pub(crate) async fn reset(
     connection: &mut SqliteConnection,
-    names: &Names,
+    names: &TableNames,
     record_id: i64,
     due_at: Option<i64>,
     keep: Option<(&str, u32)>,

@@ -5,7 +5,7 @@ use std::{future::pending, time::Duration};
 use sqlx::{Sqlite, SqlitePool, pool::PoolConnection};
 use uuid::Uuid;
 
-use crate::store::{Heard, Names, SessionKey, Tick, WatchSql, trusted};
+use crate::store::{Notification, PollResult, SessionKey, TableNames, WatchSql, trusted};
 
 /// The connection, and what was seen last.
 #[derive(Debug)]
@@ -13,34 +13,34 @@ pub struct SqliteLine {
     connection: PoolConnection<Sqlite>,
     /// The version of the file at which it was seen. Another connection's commit changes it.
     version: i64,
-    seen: Tick,
+    seen: PollResult,
 }
 
 impl WatchSql for Sqlite {
-    type Line = SqliteLine;
+    type WatchConnection = SqliteLine;
 
-    const SESSIONS: bool = false;
-    const LISTENS: bool = false;
-    const LOOK_EVERY: Duration = Duration::from_millis(100);
+    const HAS_SESSION_LOCKS: bool = false;
+    const HAS_NOTIFICATIONS: bool = false;
+    const LONGEST_POLL_GAP: Duration = Duration::from_millis(100);
 
-    async fn open(pool: &SqlitePool, _: &Names) -> Result<SqliteLine, sqlx::Error> {
+    async fn open(pool: &SqlitePool, _: &TableNames) -> Result<SqliteLine, sqlx::Error> {
         let mut connection = pool.acquire().await?;
         // The version counts for one connection.
         connection.close_on_drop();
         Ok(SqliteLine {
             connection,
             version: -1,
-            seen: Tick::default(),
+            seen: PollResult::default(),
         })
     }
 
-    async fn hold(_: &mut SqliteLine, _: SessionKey) -> Result<(), sqlx::Error> {
+    async fn lock_session(_: &mut SqliteLine, _: SessionKey) -> Result<(), sqlx::Error> {
         Ok(())
     }
 
-    async fn show(
+    async fn advertise(
         _: &mut SqliteLine,
-        _: &Names,
+        _: &TableNames,
         _: Uuid,
         _: Option<SessionKey>,
         _: bool,
@@ -48,13 +48,13 @@ impl WatchSql for Sqlite {
         Ok(())
     }
 
-    async fn tick(
+    async fn poll(
         line: &mut SqliteLine,
-        names: &Names,
+        names: &TableNames,
         owner: Uuid,
         _: Option<SessionKey>,
         highest: i64,
-    ) -> Result<Tick, sqlx::Error> {
+    ) -> Result<PollResult, sqlx::Error> {
         // Asked first: whatever is committed in between is seen at the next look.
         let version: i64 = sqlx::query_scalar("pragma data_version")
             .fetch_one(&mut *line.connection)
@@ -81,20 +81,20 @@ impl WatchSql for Sqlite {
             .fetch_one(&mut *line.connection)
             .await?;
         line.version = version;
-        line.seen = Tick {
+        line.seen = PollResult {
             highest,
             leases: leases.unwrap_or_default(),
             peers: u32::try_from(peers).unwrap_or(u32::MAX),
-            ..Tick::default()
+            ..PollResult::default()
         };
         Ok(line.seen.clone())
     }
 
-    async fn bury_gone(_: &mut SqliteLine, _: &Names, _: Uuid) -> Result<(), sqlx::Error> {
+    async fn reap_lost(_: &mut SqliteLine, _: &TableNames, _: Uuid) -> Result<(), sqlx::Error> {
         Ok(())
     }
 
-    async fn heard(_: &mut SqliteLine) -> Result<Heard, sqlx::Error> {
+    async fn next_notification(_: &mut SqliteLine) -> Result<Notification, sqlx::Error> {
         pending().await
     }
 }

@@ -9,16 +9,16 @@ use uuid::Uuid;
 use crate::{
     record::Record,
     store::{
-        Batch, Driver, Due, Fence, Fetched, FetchedDelivery, Inserts, LaneName, Lease, Names,
-        NewRecord, Survey,
+        Batch, ClusterView, Driver, Due, Fence, FetchedDelivery, FetchedRecord, LaneName, Lease,
+        NewRecord, PublishStatements, TableNames,
     },
 };
 
 /// One test's database.
 pub(super) struct Store<Db: Driver> {
     pub(super) pool: Pool<Db>,
-    pub(super) names: Names,
-    pub(super) inserts: Inserts,
+    pub(super) names: TableNames,
+    pub(super) inserts: PublishStatements,
 }
 
 /// Statements that only tests make. The same text must be valid on every database.
@@ -82,7 +82,7 @@ pub(super) fn lane(part: u16, key: &str, handler: &str) -> LaneName {
 }
 
 /// The ids of what was read, in its order.
-pub(super) fn ids(fetched: &[Fetched]) -> Vec<i64> {
+pub(super) fn ids(fetched: &[FetchedRecord]) -> Vec<i64> {
     fetched.iter().map(|fetched| fetched.record.id).collect()
 }
 
@@ -96,7 +96,7 @@ pub(super) fn names(fetched: &[FetchedDelivery]) -> Vec<(i64, &str)> {
 
 impl<Db: Look> Store<Db> {
     async fn new(pool: Pool<Db>) -> Self {
-        let names = Names::new(None, "outbox_".to_owned()).unwrap();
+        let names = TableNames::new(None, "outbox_".to_owned()).unwrap();
         Db::migrate(&pool, &names).await.unwrap();
         let inserts = Db::inserts(&names);
         Self {
@@ -142,11 +142,13 @@ impl<Db: Look> Store<Db> {
         let mut connection = self.pool.acquire().await.unwrap();
         let (names, micros) = (&self.names, seconds * 1_000_000);
         let all: Vec<u16> = (0..64).collect();
-        Db::seed(&mut connection, names, 64).await.unwrap();
+        Db::seed_partitions(&mut connection, names, 64)
+            .await
+            .unwrap();
         Db::heartbeat(&mut connection, names, owner, micros)
             .await
             .unwrap();
-        Db::take(&mut connection, names, owner, &all, micros)
+        Db::take_partitions(&mut connection, names, owner, &all, micros)
             .await
             .unwrap();
         drop(connection);
@@ -155,9 +157,11 @@ impl<Db: Look> Store<Db> {
         Fence { owner, leases }
     }
 
-    pub(super) async fn survey(&self) -> Survey {
+    pub(super) async fn survey(&self) -> ClusterView {
         let mut connection = self.pool.acquire().await.unwrap();
-        Db::survey(&mut connection, &self.names).await.unwrap()
+        Db::cluster_view(&mut connection, &self.names)
+            .await
+            .unwrap()
     }
 
     pub(super) async fn leases_of(&self, owner: Uuid) -> Vec<Lease> {

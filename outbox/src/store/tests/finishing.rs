@@ -15,7 +15,7 @@ on_each_database! {
             db.settle(&fence, &batch, keep).await;
             db.settle(&fence, &Batch { changed: vec![completed(&rows[0])], ..Batch::default() }, keep).await;
             assert_eq!(db.statuses().await, ["split", "split"]);
-            assert_eq!(db.texts("select status from outbox_delivery order by id").await, ["completed", "waiting", "scheduled"]);
+            assert_eq!(db.texts("select status from outbox_delivery order by id").await, ["completed", "waiting", "retrying"]);
             db.settle(&fence, &Batch { changed: vec![completed(&rows[1])], ..Batch::default() }, keep).await;
             if keep {
                 assert_eq!(db.statuses().await, ["completed", "split"]);
@@ -106,11 +106,11 @@ on_each_database! {
         db.settle(&fence, &Batch { split: i.clone(), split_rows: rows, ..Batch::default() }, false).await;
         fence.leases.retain(|lease| lease.part == 3);
         let mut connection = db.pool.acquire().await.unwrap();
-        Db::rename(&mut connection, &db.names, &older(&fence), "mail", "post").await.unwrap();
+        Db::rename_handler(&mut connection, &db.names, &older(&fence), "mail", "post").await.unwrap();
         drop(connection);
         assert_eq!(db.texts("select handler from outbox_delivery order by id").await, ["mail", "mail", "post", "mail"]);
         let mut connection = db.pool.acquire().await.unwrap();
-        Db::rename(&mut connection, &db.names, &fence, "mail", "post").await.unwrap();
+        Db::rename_handler(&mut connection, &db.names, &fence, "mail", "post").await.unwrap();
         drop(connection);
         // Where the new one is there already, the old one stays; and so does another's partition.
         assert_eq!(db.texts("select handler from outbox_delivery order by id").await, ["post", "mail", "post", "mail"]);

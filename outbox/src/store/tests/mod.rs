@@ -64,7 +64,7 @@ fn scheduled(record_id: i64, handler: &'static str) -> DeliveryRow {
         part: 3,
         key: "a".to_owned(),
         handler,
-        status: "scheduled",
+        status: "retrying",
         blocking: true,
         attempt: 2,
         failure_count: 1,

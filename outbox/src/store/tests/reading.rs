@@ -5,7 +5,7 @@ use super::{
     on_each_database, page, scheduled, waiting,
 };
 use crate::store::{
-    Batch, Due, FetchSql as _, Known, Page, ParkedSql as _, PublishSql as _, Writers,
+    Batch, DeliverySql as _, Due, FetchSql as _, InMemory, OpenWriters, Page, PublishSql as _,
 };
 
 on_each_database! {
@@ -13,7 +13,7 @@ on_each_database! {
         let new = record("Kunde ä \"7\"", 3);
         let mut connection = db.pool.acquire().await.unwrap();
         Db::insert_all(&mut connection, &db.inserts, std::slice::from_ref(&new)).await.unwrap();
-        let found = Db::pending(&mut connection, &db.names, &[page(3)], &[], 10, 10).await.unwrap();
+        let found = Db::pending_records(&mut connection, &db.names, &[page(3)], &[], 10, 10).await.unwrap();
         let [found] = &found[..] else { panic!("{found:?}") };
         assert_eq!(found.part, 3);
         let age = crate::outbox::clock::Clock::now(&crate::outbox::clock::SystemClock).duration_since(found.record.created_at);
@@ -28,7 +28,7 @@ on_each_database! {
         let i = db.publish(&[("a", 1), ("b", 2), ("c", 1), ("d", 1), ("e", 2), ("f", 5), ("g", 1), ("h", 60)]).await;
         let mut connection = db.pool.acquire().await.unwrap();
         let mut read = async |pages: &[Page], per_page, limit| {
-            ids(&Db::pending(&mut connection, &db.names, pages, &[], per_page, limit).await.unwrap())
+            ids(&Db::pending_records(&mut connection, &db.names, pages, &[], per_page, limit).await.unwrap())
         };
         assert!(read(&[], 9, 9).await.is_empty());
         assert_eq!(read(&[page(1)], 9, 9).await, [i[0], i[2], i[3], i[6]]);
@@ -52,9 +52,9 @@ on_each_database! {
     async fn known_records_are_left_out_and_take_no_room(db) {
         let i = db.publish(&[("a", 1), ("b", 2), ("c", 1), ("d", 1), ("e", 2), ("f", 5), ("g", 1)]).await;
         let mut connection = db.pool.acquire().await.unwrap();
-        let known = [(1, i[0]), (1, i[3]), (2, i[1]), (5, i[5])].map(|(part, id)| Known { part, id });
+        let known = [(1, i[0]), (1, i[3]), (2, i[1]), (5, i[5])].map(|(part, id)| InMemory { part, id });
         let mut read = async |pages: &[Page], per_page, limit| {
-            ids(&Db::pending(&mut connection, &db.names, pages, &known, per_page, limit).await.unwrap())
+            ids(&Db::pending_records(&mut connection, &db.names, pages, &known, per_page, limit).await.unwrap())
         };
         assert_eq!(read(&[page(1), page(2), page(5)], 9, 9).await, [i[2], i[6], i[4]]);
         assert_eq!(read(&[page(1), page(2), page(5)], 1, 9).await, [i[2], i[4]]);
@@ -70,7 +70,7 @@ on_each_database! {
         db.settle(&fence, &batch, true).await;
         db.publish_in(60, 3).await;
         let mut connection = db.pool.acquire().await.unwrap();
-        let found = Db::pending(&mut connection, &db.names, &[page(3)], &[], 9, 9).await.unwrap();
+        let found = Db::pending_records(&mut connection, &db.names, &[page(3)], &[], 9, 9).await.unwrap();
         assert_eq!(ids(&found), [i[3]]);
     }
 
@@ -115,7 +115,7 @@ on_each_database! {
             let micros = seconds * 1_000_000;
             let due = Db::due_deliveries(&mut connection, &db.names, parts, handlers, micros, limit).await.unwrap();
             let ids: Vec<i64> = due.iter().map(|due| due.id).collect();
-            let read = Db::deliveries(&mut connection, &db.names, &ids).await.unwrap();
+            let read = Db::load_deliveries(&mut connection, &db.names, &ids).await.unwrap();
             let due: Vec<_> = due.iter().map(|due| (due.record_id, &*due.handler)).collect();
             assert_eq!(due, names(&read));
             read
@@ -178,13 +178,13 @@ on_each_database! {
 
     async fn paused_handlers_are_listed(db) {
         let mut connection = db.pool.acquire().await.unwrap();
-        assert!(Db::paused(&mut connection, &db.names).await.unwrap().is_empty());
+        assert!(Db::paused_handlers(&mut connection, &db.names).await.unwrap().is_empty());
         drop(connection);
         db.run("insert into outbox_pause (handler, paused_at) select 'mail', created_at from outbox_record").await;
         db.publish(&[("a", 1)]).await;
         db.run("insert into outbox_pause (handler, paused_at) select 'mail', created_at from outbox_record").await;
         let mut connection = db.pool.acquire().await.unwrap();
-        assert_eq!(Db::paused(&mut connection, &db.names).await.unwrap(), ["mail"]);
+        assert_eq!(Db::paused_handlers(&mut connection, &db.names).await.unwrap(), ["mail"]);
     }
 }
 
@@ -196,8 +196,8 @@ async fn postgres_names_the_transactions_that_are_writing() {
     let db = super::database::postgres().await;
     let mut connection = db.pool.acquire().await.unwrap();
     let writers = async |connection: &mut sqlx::PgConnection| {
-        let writers = Postgres::writers(connection, &db.names).await.unwrap();
-        let Writers::Known { names, drawn } = writers else {
+        let writers = Postgres::open_writers(connection, &db.names).await.unwrap();
+        let OpenWriters::Named { names, drawn } = writers else {
             panic!("PostgreSQL knows its writers")
         };
         (names, drawn.unwrap())
@@ -244,8 +244,8 @@ async fn without_a_right_to_the_sequence_nothing_is_said_of_drawn_ids() {
             .await
             .unwrap();
     }
-    let writers = Postgres::writers(&mut tx, &db.names).await.unwrap();
-    let nothing = Writers::Known {
+    let writers = Postgres::open_writers(&mut tx, &db.names).await.unwrap();
+    let nothing = OpenWriters::Named {
         names: vec![],
         drawn: None,
     };
@@ -288,7 +288,7 @@ select n, 1, n::text, 'h', 'scheduled', true, 2, 1, clock_timestamp() + interval
 async fn postgres_does_not_walk_what_is_of_one_key_for_another() {
     use sqlx::Postgres;
 
-    use crate::store::{Expected, LaneName, ReportSql as _};
+    use crate::store::{LaneName, ReportSql as _, RunnableOrder};
 
     let db = super::database::postgres().await;
     db.run(
@@ -307,7 +307,7 @@ select id, 1, case when id = 20000 then 'cold' else 'hot' end, 'h', 'waiting', t
     let before = walked(&mut connection).await;
 
     let pages: Vec<Page> = (0..64).map(|part| Page { part, after: 0 }).collect();
-    let pending = Postgres::pending(&mut connection, names, &pages, &[], 4, 64);
+    let pending = Postgres::pending_records(&mut connection, names, &pages, &[], 4, 64);
     assert_eq!(pending.await.unwrap().len(), 4);
     let cold = LaneName {
         part: 1,
@@ -315,16 +315,16 @@ select id, 1, case when id = 20000 then 'cold' else 'hot' end, 'h', 'waiting', t
         handler: "h".to_owned(),
     };
     let cold = [cold];
-    let lanes = Postgres::lanes(&mut connection, names, &cold, 4);
+    let lanes = Postgres::lane_heads(&mut connection, names, &cold, 4);
     assert_eq!(lanes.await.unwrap().len(), 1);
     let oldest = Postgres::oldest_pending(&mut connection, names, 64);
     assert!(oldest.await.unwrap().is_some());
     let read = walked(&mut connection).await - before;
     assert!(read < 1000, "{read} rows were walked");
 
-    for expected in [Expected::Many, Expected::Few] {
+    for expected in [RunnableOrder::OldestFirst, RunnableOrder::EveryLane] {
         let before = walked(&mut connection).await;
-        let runnable = Postgres::runnable(&mut connection, names, &[1], &["h"], expected, 10);
+        let runnable = Postgres::runnable_lanes(&mut connection, names, &[1], &["h"], expected, 10);
         assert_eq!(runnable.await.unwrap().len(), 2);
         // Goes through all that waits, and for each to the first of its lane alone.
         let read = walked(&mut connection).await - before;
@@ -352,10 +352,10 @@ from pg_stat_user_indexes i where i.schemaname = current_schema() and i.relname 
 async fn sqlite_writes_in_order() {
     let db = super::database::sqlite().await;
     let mut connection = db.pool.acquire().await.unwrap();
-    let writers = sqlx::Sqlite::writers(&mut connection, &db.names)
+    let writers = sqlx::Sqlite::open_writers(&mut connection, &db.names)
         .await
         .unwrap();
-    assert_eq!(writers, Writers::InOrder);
+    assert_eq!(writers, OpenWriters::Serial);
 }
 
 #[cfg(feature = "mysql")]
@@ -363,10 +363,10 @@ async fn sqlite_writes_in_order() {
 async fn mysql_does_not_know_its_writers() {
     let db = super::database::mysql().await;
     let mut connection = db.pool.acquire().await.unwrap();
-    let writers = sqlx::MySql::writers(&mut connection, &db.names)
+    let writers = sqlx::MySql::open_writers(&mut connection, &db.names)
         .await
         .unwrap();
-    let Writers::Unknown { clock } = writers else {
+    let OpenWriters::Unnamed { clock } = writers else {
         panic!("{writers:?}")
     };
     let off = clock.duration_since(crate::outbox::clock::Clock::now(

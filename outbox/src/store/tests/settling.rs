@@ -41,7 +41,7 @@ on_each_database! {
         db.settle(&fence, &mixed(&i), true).await;
         assert_eq!(db.statuses().await, ["completed", "unhandled", "split"]);
         assert_eq!(db.deliveries().await, [
-            format!("{} mail scheduled 2/1 blocking it broke: ä", i[2]),
+            format!("{} mail retrying 2/1 blocking it broke: ä", i[2]),
             format!("{} bill waiting 1/0 blocking -", i[2]),
         ]);
         assert_eq!(db.texts("select error from outbox_failure").await, ["attempt 1"]);
@@ -112,7 +112,7 @@ on_each_database! {
         db.run("update outbox_record set status = 'pending'").await;
         db.settle(&fence, &split(vec![waiting(i[0], "mail"), waiting(i[0], "bill")]), false).await;
         assert_eq!(db.deliveries().await, [
-            format!("{} mail scheduled 2/1 blocking it broke: ä", i[0]),
+            format!("{} mail retrying 2/1 blocking it broke: ä", i[0]),
             format!("{} bill waiting 1/0 blocking -", i[0]),
         ]);
     }
@@ -147,7 +147,7 @@ on_each_database! {
         assert_eq!(db.numbers("select record_id from outbox_delivery where due_at is null").await, [i[0]]);
         // What has failed is nothing that a late batch could change.
         db.settle(&fence, &changed(3, "completed"), false).await;
-        assert_eq!(db.texts("select status from outbox_delivery order by id").await, ["failed", "scheduled"]);
+        assert_eq!(db.texts("select status from outbox_delivery order by id").await, ["failed", "retrying"]);
     }
 
     async fn unhandled_records_are_put_back(db) {
@@ -155,26 +155,26 @@ on_each_database! {
         let mut fence = db.own().await;
         let parts: Vec<u16> = (0..64).collect();
         let mut connection = db.pool.acquire().await.unwrap();
-        assert!(Db::unhandled(&mut connection, &db.names, &parts).await.unwrap().is_empty());
+        assert!(Db::unhandled_events(&mut connection, &db.names, &parts).await.unwrap().is_empty());
         drop(connection);
         db.settle(&fence, &Batch { unhandled: i.clone(), ..Batch::default() }, false).await;
         db.run(&format!("update outbox_record set event = 'other' where id = {}", i[1])).await;
 
         let mut connection = db.pool.acquire().await.unwrap();
-        let mut events = Db::unhandled(&mut connection, &db.names, &parts).await.unwrap();
+        let mut events = Db::unhandled_events(&mut connection, &db.names, &parts).await.unwrap();
         events.sort();
         assert_eq!(events, ["order.created", "other"]);
-        assert_eq!(Db::unhandled(&mut connection, &db.names, &[4]).await.unwrap(), ["order.created"]);
-        assert!(Db::unhandled(&mut connection, &db.names, &[]).await.unwrap().is_empty());
+        assert_eq!(Db::unhandled_events(&mut connection, &db.names, &[4]).await.unwrap(), ["order.created"]);
+        assert!(Db::unhandled_events(&mut connection, &db.names, &[]).await.unwrap().is_empty());
 
-        let lost = Db::requeue(&mut connection, &db.names, &older(&fence), "order.created", 9).await.unwrap();
+        let lost = Db::requeue_unhandled(&mut connection, &db.names, &older(&fence), "order.created", 9).await.unwrap();
         assert_eq!(lost, 0);
         fence.leases.retain(|lease| lease.part != 5);
-        let first = Db::requeue(&mut connection, &db.names, &fence, "order.created", 1).await.unwrap();
+        let first = Db::requeue_unhandled(&mut connection, &db.names, &fence, "order.created", 1).await.unwrap();
         assert_eq!(first, 1);
-        let found = Db::pending(&mut connection, &db.names, &[page(3), page(4)], &[], 9, 9).await.unwrap();
+        let found = Db::pending_records(&mut connection, &db.names, &[page(3), page(4)], &[], 9, 9).await.unwrap();
         assert_eq!(ids(&found), [i[0]]);
-        let rest = Db::requeue(&mut connection, &db.names, &fence, "order.created", 9).await.unwrap();
+        let rest = Db::requeue_unhandled(&mut connection, &db.names, &fence, "order.created", 9).await.unwrap();
         assert_eq!(rest, 1);
         drop(connection);
         assert_eq!(db.statuses().await, ["pending", "unhandled", "pending", "unhandled"]);
@@ -184,7 +184,7 @@ on_each_database! {
         let i = db.publish(&[("a", 3)]).await;
         let fence = db.own().await;
         let mut connection = db.pool.acquire().await.unwrap();
-        Db::tune(&mut connection, true).await.unwrap();
+        Db::configure(&mut connection, true).await.unwrap();
         let batch = Batch { done: i, ..Batch::default() };
         Db::settle(&mut connection, &db.names, &fence, &batch, false).await.unwrap();
         drop(connection);
@@ -227,10 +227,10 @@ async fn who_takes_over_waits_for_the_end_of_a_batch() {
             .unwrap();
         let parts: Vec<u16> = (0..64).collect();
         let new = uuid::Uuid::now_v7();
-        let taken = Db::take(&mut other, &db.names, new, &parts, 60_000_000).await;
+        let taken = Db::take_partitions(&mut other, &db.names, new, &parts, 60_000_000).await;
         taken.unwrap();
         assert_eq!(db.leases_of(fence.owner).await.len(), 64);
-        let buried = Db::bury(&mut other, &db.names, fence.owner).await;
+        let buried = Db::reap_expired(&mut other, &db.names, fence.owner).await;
         assert!(buried.is_err(), "it was buried");
         drop(other);
         in_its_way.rollback().await.unwrap();
@@ -240,6 +240,8 @@ async fn who_takes_over_waits_for_the_end_of_a_batch() {
     let parked = "select count(*) from outbox_delivery";
     assert_eq!(db.numbers(parked).await, [1]);
     let mut other = db.pool.acquire().await.unwrap();
-    Db::bury(&mut other, &db.names, fence.owner).await.unwrap();
+    Db::reap_expired(&mut other, &db.names, fence.owner)
+        .await
+        .unwrap();
     assert!(db.leases_of(fence.owner).await.is_empty());
 }

@@ -9,7 +9,9 @@ use uuid::Uuid;
 
 use crate::{
     record::Attempt,
-    store::{Batch, DeliveryRow, Fence, Fetched, FetchedDelivery, Known, LaneName, Lease, Page},
+    store::{
+        Batch, DeliveryRow, Fence, FetchedDelivery, FetchedRecord, InMemory, LaneName, Lease, Page,
+    },
 };
 
 #[derive(Debug)]
@@ -45,7 +47,7 @@ pub(super) struct Db {
 
 impl Delivery {
     pub(super) fn is_open(&self) -> bool {
-        ["waiting", "scheduled", "failed"].contains(&self.status)
+        ["waiting", "retrying", "failed"].contains(&self.status)
     }
 
     pub(super) fn is_in(&self, lane: &LaneName) -> bool {
@@ -84,11 +86,11 @@ impl Db {
             .collect()
     }
 
-    fn fetched(&self, id: i64) -> Fetched {
+    fn fetched(&self, id: i64) -> FetchedRecord {
         let row = &self.records[&id];
         let record = super::record(id, &row.key, row.event);
         let part = row.part;
-        Fetched { part, record }
+        FetchedRecord { part, record }
     }
 
     fn fetched_delivery(&self, id: i64) -> FetchedDelivery {
@@ -108,10 +110,10 @@ impl Db {
     pub(super) fn pending(
         &self,
         pages: &[Page],
-        known: &[Known],
+        known: &[InMemory],
         per_page: usize,
         limit: usize,
-    ) -> Vec<Fetched> {
+    ) -> Vec<FetchedRecord> {
         let known: HashSet<i64> = known.iter().map(|known| known.id).collect();
         let mut all = Vec::new();
         for page in pages {
@@ -127,7 +129,7 @@ impl Db {
         all
     }
 
-    pub(super) fn due_records(&self, parts: &[u16], limit: usize) -> Vec<Fetched> {
+    pub(super) fn due_records(&self, parts: &[u16], limit: usize) -> Vec<FetchedRecord> {
         let rows = self.records.iter();
         let mut due: Vec<(i64, i64)> = rows
             .filter(|(_, row)| parts.contains(&row.part) && row.status == "scheduled")
@@ -147,7 +149,7 @@ impl Db {
         let is_due = |row: &&Delivery| {
             parts.contains(&row.part)
                 && handlers.contains(&row.handler)
-                && row.status == "scheduled"
+                && row.status == "retrying"
                 && row.due <= self.now
         };
         let rows = self.deliveries.iter().filter(|(_, row)| is_due(row));
@@ -206,7 +208,7 @@ impl Db {
         fence.leases.iter().any(owned) && self.leases[&part].0 == fence.owner
     }
 
-    /// Changes a record that is ours and as it was read. Whether it was.
+    /// LeaseChanges a record that is ours and as it was read. Whether it was.
     fn end(&mut self, fence: &Fence, id: i64, status: &'static str) -> bool {
         let row = &self.records[&id];
         let as_read = ["pending", "scheduled"].contains(&row.status);
@@ -251,7 +253,7 @@ impl Db {
         let found = self.deliveries.values_mut().find(|other| {
             is_of(other, row)
                 && other.attempt.number == row.was
-                && ["waiting", "scheduled"].contains(&other.status)
+                && ["waiting", "retrying"].contains(&other.status)
         });
         match found {
             Some(found) if ours => *found = delivery(row, now),

@@ -6,7 +6,7 @@ use crate::runtime::lane::tests::{
 };
 use crate::{
     runtime::lane::{HandlerIx, Lanes, Route, Unwritten, Work},
-    store::{Fetched, FetchedDelivery, LaneName},
+    store::{FetchedDelivery, FetchedRecord, LaneName},
 };
 
 /// Lanes, and what they started.
@@ -40,9 +40,9 @@ fn row(id: i64, number: u32, waiting: bool, blocking: bool, followed: bool) -> F
     }
 }
 
-fn fetched(id: i64, key: &str) -> Fetched {
+fn fetched(id: i64, key: &str) -> FetchedRecord {
     let record = record(id, key, "");
-    Fetched { part: 0, record }
+    FetchedRecord { part: 0, record }
 }
 
 impl Bench {
@@ -164,7 +164,7 @@ fn a_retry_gives_rows_to_all_that_stand_in_its_lanes_in_order() {
     let batch = bench.batch();
     assert_eq!(batch.batch.split, [1, 2]);
     let rows = [
-        (1, "a", "scheduled"),
+        (1, "a", "retrying"),
         (2, "a", "waiting"),
         (2, "c", "waiting"),
     ];

@@ -20,7 +20,7 @@ use crate::{
     runtime::{
         engine::Engine,
         lane::{HandlerSettings, LaneSettings},
-        ownership::lease_table::Leases,
+        ownership::lease_table::LeaseTable,
     },
 };
 
@@ -58,7 +58,7 @@ impl Setup {
 
     fn engine(self) -> Engine {
         let secs = Duration::from_secs;
-        let leases = Leases::new(secs(30), secs(20), Instant::now());
+        let leases = LeaseTable::new(secs(30), secs(20), Instant::now());
         let router = Arc::new(Router::of(REGISTRATIONS.iter().collect()));
         Engine::new(self.settings(), leases, router, Vec::new(), 2, self.most)
     }

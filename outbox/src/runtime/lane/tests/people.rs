@@ -28,8 +28,8 @@ impl Db {
             row.attempt.number += 1;
             row.attempt.failure_count = 0;
         }
-        if ["failed", "scheduled"].contains(&row.status) {
-            (row.status, row.due) = ("scheduled", now);
+        if ["failed", "retrying"].contains(&row.status) {
+            (row.status, row.due) = ("retrying", now);
         }
     }
 
@@ -49,7 +49,7 @@ impl Db {
         if let Some(first) = rest.find(|row| row.blocking && row.is_in(&lane))
             && first.status == "waiting"
         {
-            (first.status, first.due) = ("scheduled", now);
+            (first.status, first.due) = ("retrying", now);
         }
     }
 

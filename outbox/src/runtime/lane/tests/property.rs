@@ -13,7 +13,7 @@ use crate::runtime::lane::tests::{
 enum Step {
     /// Records of one transaction: key, and whether it goes to all handlers.
     Publish(Vec<(u16, bool)>, Option<i64>),
-    Round {
+    FetchPlan {
         poll: bool,
         due: bool,
     },
@@ -35,7 +35,7 @@ enum Step {
     Pause(u16, bool),
     Spill,
     Steal(u16, u8),
-    Claim(bool),
+    ClaimRequest(bool),
     Crash(bool),
     /// What was started was not begun.
     NotBegun(usize),
@@ -80,7 +80,7 @@ fn steps(rough: bool) -> impl Strategy<Value = Steps> {
     let delay = prop_oneof![4 => Just(None), 1 => (1i64..4).prop_map(Some)];
     let usual = prop_oneof![
         6 => (records, delay).prop_map(|(records, delay)| Step::Publish(records, delay)),
-        8 => (any::<bool>(), any::<bool>()).prop_map(|(poll, due)| Step::Round { poll, due }),
+        8 => (any::<bool>(), any::<bool>()).prop_map(|(poll, due)| Step::FetchPlan { poll, due }),
         1 => Just(Step::Sweep),
         4 => (1u8..7).prop_map(Step::Read),
         8 => prop_oneof![9 => Just(true), 1 => Just(false)].prop_map(Step::Arrive),
@@ -101,7 +101,7 @@ fn steps(rough: bool) -> impl Strategy<Value = Steps> {
     let harsh = prop_oneof![
         2 => (0usize..8, any::<bool>()).prop_map(|(at, failed)| Step::Discard(at, failed)),
         2 => (0u16..2, 0u8..3).prop_map(|(part, work)| Step::Steal(part, work)),
-        3 => any::<bool>().prop_map(Step::Claim),
+        3 => any::<bool>().prop_map(Step::ClaimRequest),
         1 => any::<bool>().prop_map(Step::Crash),
     ];
     let step = match rough {
@@ -119,7 +119,7 @@ fn step(world: &mut World, step: Step) {
                 world.db.publish(key, event, delay);
             }
         }
-        Step::Round { poll, due } => {
+        Step::FetchPlan { poll, due } => {
             world.round(poll, due);
         }
         Step::Sweep => world.wish_sweep(),
@@ -141,7 +141,7 @@ fn step(world: &mut World, step: Step) {
             world.engine.spill();
         }
         Step::Steal(part, work) => world.steal(part, work),
-        Step::Claim(all) => world.claim(all),
+        Step::ClaimRequest(all) => world.claim(all),
         Step::Crash(commit) => world.crash(commit),
         Step::NotBegun(at) => world.not_begun(at),
         Step::Keep(share) => world.keep(share),

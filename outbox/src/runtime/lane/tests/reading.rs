@@ -7,17 +7,17 @@ use tokio::time::Instant;
 use crate::runtime::lane::tests::world::World;
 use crate::{
     runtime::{
-        engine::Want,
-        fetch::{Arrived, Round, fetcher::by_lane},
+        engine::FetchRequest,
+        fetch::{FetchPlan, Fetched, fetcher::by_lane},
     },
-    store::{FetchedDelivery, Writers},
+    store::{FetchedDelivery, OpenWriters},
 };
 
 /// A fetch that is under way, so many of its statements done.
 pub(super) struct Fetch {
-    round: Round,
+    round: FetchPlan,
     done: u8,
-    arrived: Arrived,
+    arrived: Fetched,
 }
 
 /// How many deliveries of a parked lane are read at once; few, so that some are left.
@@ -33,7 +33,7 @@ impl World {
             return false;
         }
         let sweep = mem::take(&mut self.sweep);
-        let want = Want {
+        let want = FetchRequest {
             poll: poll || sweep,
             unprompted: false,
             due: due || sweep,
@@ -43,7 +43,7 @@ impl World {
         self.fetch = self.engine.round(want).map(|round| Fetch {
             round,
             done: 0,
-            arrived: Arrived::default(),
+            arrived: Fetched::default(),
         });
         for lane in self.fetch.iter().flat_map(|fetch| &fetch.round.lanes) {
             assert!(!self.engine.lanes.is_closed(lane.part), "reads {lane:?}");
@@ -86,7 +86,8 @@ impl World {
             3 => {
                 if let Some(plan) = &round.pending {
                     let now = Instant::now();
-                    self.late.look(parts, round.highest, Writers::InOrder, now);
+                    self.late
+                        .look(parts, round.highest, OpenWriters::Serial, now);
                     if round.sweep {
                         self.late.read_again(parts, 0);
                     }

@@ -13,7 +13,7 @@ use crate::{
     retry::{Completion, Decision, FailedBecause},
     runtime::{
         engine::Engine,
-        fetch::Late,
+        fetch::LateWriters,
         lane::{HandlerIx, Turn, Unwritten, Work, completed_row},
     },
     store::Fence,
@@ -23,7 +23,7 @@ pub(super) struct World {
     setup: Setup,
     pub(super) db: Db,
     pub(super) engine: Engine,
-    pub(super) late: Late,
+    pub(super) late: LateWriters,
     pub(super) fetch: Option<Fetch>,
     batch: Option<Taken>,
     /// What runs, each with what may follow in its turn and the fence that it was started with.
@@ -32,7 +32,7 @@ pub(super) struct World {
     pub(super) sweep: bool,
     pub(super) paused: Vec<String>,
     thief: Uuid,
-    /// Leases have run out, and the dispatcher knows that they may have.
+    /// LeaseTable have run out, and the dispatcher knows that they may have.
     expired: bool,
     pub(super) laws: Laws,
 }
@@ -58,7 +58,7 @@ impl World {
             setup,
             db: Db::default(),
             engine: setup.engine(),
-            late: Late::default(),
+            late: LateWriters::default(),
             fetch: None,
             batch: None,
             running: Vec::new(),
@@ -107,7 +107,7 @@ impl World {
         }
     }
 
-    /// Leases are renewed; what was lost comes back if `all`.
+    /// LeaseTable are renewed; what was lost comes back if `all`.
     pub(super) fn claim(&mut self, all: bool) {
         self.arrive(true);
         let owner = self.engine.leases.owner;

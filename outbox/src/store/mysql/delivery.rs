@@ -8,7 +8,8 @@ use super::{
     rows::{DELIVERY, RECORD, fetched_delivery, lane_name, part_and_key},
 };
 use crate::store::{
-    DueDelivery, Expected, FetchedDelivery, LaneName, Names, ParkedSql, settle::json, trusted,
+    DeliverySql, DueDeliveryName, FetchedDelivery, LaneName, RunnableOrder, TableNames,
+    settle::json, trusted,
 };
 
 /// Lanes that were given as JSON.
@@ -19,22 +20,22 @@ const LANES: &str = "json_table(?, '$[*]' columns (
     handler varchar(255) character set utf8mb4 path '$.handler'
 )) l";
 
-impl ParkedSql for MySql {
+impl DeliverySql for MySql {
     async fn due_deliveries(
         connection: &mut MySqlConnection,
-        names: &Names,
+        names: &TableNames,
         parts: &[u16],
         handlers: &[&str],
         offset: i64,
         limit: i64,
-    ) -> Result<Vec<DueDelivery>, sqlx::Error> {
+    ) -> Result<Vec<DueDeliveryName>, sqlx::Error> {
         if parts.is_empty() {
             return Ok(Vec::new());
         }
         let delivery = names.table("delivery", '`');
         let branch = format!(
             "select id, record_id, handler, due_at from {delivery}
-where status = 'scheduled' and part = ? and due_at <= utc_timestamp(6) + interval ? microsecond
+where status = 'retrying' and part = ? and due_at <= utc_timestamp(6) + interval ? microsecond
     and json_contains(?, json_quote(handler))
 order by due_at, id limit ?"
         );
@@ -52,12 +53,12 @@ order by due_at, id limit ?"
                 .bind(limit);
         }
         let rows = query.bind(limit).fetch_all(connection).await?;
-        Ok(rows.into_iter().map(DueDelivery::of).collect())
+        Ok(rows.into_iter().map(DueDeliveryName::of).collect())
     }
 
-    async fn deliveries(
+    async fn load_deliveries(
         connection: &mut MySqlConnection,
-        names: &Names,
+        names: &TableNames,
         ids: &[i64],
     ) -> Result<Vec<FetchedDelivery>, sqlx::Error> {
         let (record, delivery) = (names.table("record", '`'), names.table("delivery", '`'));
@@ -65,7 +66,7 @@ order by due_at, id limit ?"
         let sql = trusted(format!(
             "select {RECORD}, {DELIVERY}, {followed}
 from json_table(?, '$[*]' columns (id bigint path '$')) x
-straight_join {delivery} d on d.id = x.id and d.status = 'scheduled'
+straight_join {delivery} d on d.id = x.id and d.status = 'retrying'
 straight_join {record} r on r.id = d.record_id
 order by d.due_at, d.id"
         ));
@@ -76,9 +77,9 @@ order by d.due_at, d.id"
         rows.iter().map(fetched_delivery).collect()
     }
 
-    async fn blocked(
+    async fn blocked_among(
         connection: &mut MySqlConnection,
-        names: &Names,
+        names: &TableNames,
         lanes: &[LaneName],
     ) -> Result<Vec<LaneName>, sqlx::Error> {
         let delivery = names.table("delivery", '`');
@@ -96,9 +97,9 @@ where exists (
         rows.iter().map(lane_name).collect()
     }
 
-    async fn blocked_keys(
+    async fn blocking_keys(
         connection: &mut MySqlConnection,
-        names: &Names,
+        names: &TableNames,
         parts: &[u16],
         per_part: i64,
     ) -> Result<Vec<(u16, String)>, sqlx::Error> {
@@ -118,9 +119,9 @@ where blocking = 1 and part = ? order by part, `key` limit ?"
         rows.iter().map(part_and_key).collect()
     }
 
-    async fn lanes(
+    async fn lane_heads(
         connection: &mut MySqlConnection,
-        names: &Names,
+        names: &TableNames,
         lanes: &[LaneName],
         per_lane: i64,
     ) -> Result<Vec<FetchedDelivery>, sqlx::Error> {
@@ -132,12 +133,12 @@ where blocking = 1 and part = ? order by part, `key` limit ?"
         Ok(found)
     }
 
-    async fn runnable(
+    async fn runnable_lanes(
         connection: &mut MySqlConnection,
-        names: &Names,
+        names: &TableNames,
         parts: &[u16],
         handlers: &[&str],
-        expected: Expected,
+        expected: RunnableOrder,
         limit: i64,
     ) -> Result<Vec<LaneName>, sqlx::Error> {
         let (delivery, waiting, lane) = (
@@ -148,7 +149,7 @@ where blocking = 1 and part = ? order by part, `key` limit ?"
         let (of_parts, of_handlers) = (places(parts.len()), places(handlers.len()));
         // Forced: otherwise the whole table may be read in the order of its ids.
         let sql = match expected {
-            Expected::Many => format!(
+            RunnableOrder::OldestFirst => format!(
                 "select d.part, d.`key`, d.handler from {delivery} d force index (`{waiting}`)
 where d.status = 'waiting' and d.blocking = 1 and d.part in ({of_parts}) and d.handler in ({of_handlers}) and not exists (
     select 1 from {delivery} e
@@ -156,7 +157,7 @@ where d.status = 'waiting' and d.blocking = 1 and d.part in ({of_parts}) and d.h
 )
 order by d.id limit ?"
             ),
-            Expected::Few => format!(
+            RunnableOrder::EveryLane => format!(
                 "select d.part, d.`key`, d.handler from (
     select min(id) as id from {delivery} force index (`{lane}`)
     where blocking = 1 and part in ({of_parts}) and handler in ({of_handlers})
@@ -180,7 +181,7 @@ order by d.id limit ?"
 
 async fn some_lanes(
     connection: &mut MySqlConnection,
-    names: &Names,
+    names: &TableNames,
     lanes: &[LaneName],
     per_lane: i64,
 ) -> Result<Vec<FetchedDelivery>, sqlx::Error> {
@@ -211,7 +212,7 @@ order by x.place, x.id"
 }
 
 /// Whether other deliveries of the lane of `d` wait behind it.
-fn followed(names: &Names) -> String {
+fn followed(names: &TableNames) -> String {
     let delivery = names.table("delivery", '`');
     format!(
         "exists (

@@ -7,17 +7,17 @@ use crate::retry::{Random, ThreadRandom, backoff, between};
 
 type Classify = Arc<dyn Fn(&(dyn Error + 'static)) -> Option<Reason> + Send + Sync>;
 
-/// Which failures of a transaction are retried, how often and when. Start from one of the three
-/// tiers: an operation with a waiting user is another thing than a job at night.
+/// Which failures of a transaction are retried, how often and when. Start from one of three
+/// presets.
 ///
 /// | | `interactive` | `background` | `publish` |
 /// |---|---|---|---|
 /// | attempts | 3 | 5 | 2 |
 /// | delay, doubling | 50 ms to 200 ms | 100 ms to 5 s | 100 ms to 1 s |
-/// | least time for an attempt | 50 ms | 500 ms | 100 ms |
+/// | shortest useful time for an attempt | 50 ms | 500 ms | 100 ms |
 ///
-/// A delay is drawn from the upper half of itself, so that what failed together does not come
-/// back together. What is retried: see [`Reason`].
+/// The delay is random between its half and its whole, so that transactions that failed together
+/// do not retry together. [`Reason`] lists which failures are retried.
 ///
 /// ```
 /// use std::time::Duration;
@@ -31,21 +31,21 @@ type Classify = Arc<dyn Fn(&(dyn Error + 'static)) -> Option<Reason> + Send + Sy
 /// assert!(!policy.retries(Reason::UniqueViolation));
 /// ```
 #[derive(Clone)]
-#[must_use = "a policy is given to a transaction"]
+#[must_use = "a policy has no effect until a transaction uses it"]
 pub struct TxRetry {
-    pub(crate) max_attempts: u32,
+    pub(super) max_attempts: u32,
     base_delay: Duration,
     max_delay: Duration,
-    pub(crate) min_attempt: Duration,
+    pub(super) min_attempt: Duration,
     retried: HashSet<Reason>,
     classify: Option<Classify>,
-    pub(crate) budget: Budget,
+    pub(super) budget: Budget,
     random: Arc<dyn Random>,
 }
 
 impl TxRetry {
-    /// Somebody waits for the answer: few attempts, soon, and only after conflicts that the
-    /// database itself resolved.
+    /// For an operation whose caller waits: few attempts, short delays, and only after conflicts
+    /// that the database resolved by ending this transaction.
     pub fn interactive() -> Self {
         Self {
             max_attempts: 3,
@@ -64,8 +64,8 @@ impl TxRetry {
         }
     }
 
-    /// Nobody waits: more attempts, more patience, and also after a lost connection or a lock
-    /// that was not free. For one part of a job, never for all of it.
+    /// For an operation without a waiting caller: more attempts, longer delays, and also after a
+    /// lost connection or a lock timeout. Use it for one step of a job, not for the whole job.
     pub fn background() -> Self {
         let policy = Self {
             max_attempts: 5,
@@ -79,8 +79,8 @@ impl TxRetry {
             .retry_on(Reason::LockTimeout)
     }
 
-    /// Notes what was sent to the outside world: few attempts, since whoever sends has a schedule
-    /// of its own over minutes and hours, as the handlers of an outbox have.
+    /// For storing that something was sent to another service: few attempts, because the sender
+    /// retries by itself over minutes and hours, as a handler of an outbox does.
     pub fn publish() -> Self {
         Self {
             max_attempts: 2,
@@ -95,13 +95,13 @@ impl TxRetry {
         Self::interactive().max_attempts(1)
     }
 
-    /// How often it is tried in all; at least once.
+    /// The number of attempts, including the first; at least 1.
     pub fn max_attempts(mut self, attempts: u32) -> Self {
         self.max_attempts = attempts.max(1);
         self
     }
 
-    /// The delay before the second attempt; it doubles with each further one.
+    /// The delay before the second attempt. It doubles before each later attempt.
     pub fn base_delay(mut self, delay: Duration) -> Self {
         self.base_delay = delay;
         self
@@ -113,28 +113,28 @@ impl TxRetry {
         self
     }
 
-    /// The least time that an attempt needs: with less left until the deadline none starts.
+    /// The shortest useful time for an attempt. If less is left until the deadline, none starts.
     pub fn min_attempt(mut self, time: Duration) -> Self {
         self.min_attempt = time;
         self
     }
 
-    /// This is retried too. It cannot make a commit of unknown outcome safe: that needs a command
-    /// id.
+    /// Retries failures of this reason. [`Reason::CommitUnknown`] is retried with a command id
+    /// only, whatever the policy says.
     pub fn retry_on(mut self, reason: Reason) -> Self {
         self.retried.insert(reason);
         self
     }
 
-    /// This is not retried.
+    /// Does not retry failures of this reason.
     pub fn no_retry_on(mut self, reason: Reason) -> Self {
         self.retried.remove(&reason);
         self
     }
 
-    /// What an error means, instead of the default; `None` leaves it at that. It is asked about
-    /// what the closure returned, or about the database's error where that came from elsewhere.
-    /// It is not asked about a commit of unknown outcome.
+    /// Classifies an error before the default classification does; `None` leaves it to the
+    /// default. It gets the error of the closure, or that of the database if it occurred outside
+    /// of the closure. It is not called for a commit of unknown outcome.
     pub fn classify(
         mut self,
         classify: impl Fn(&(dyn Error + 'static)) -> Option<Reason> + Send + Sync + 'static,
@@ -143,26 +143,26 @@ impl TxRetry {
         self
     }
 
-    /// What the callers of one operation have together.
+    /// The number of retries that all calls of one operation share.
     pub fn budget(mut self, budget: Budget) -> Self {
         self.budget = budget;
         self
     }
 
-    /// Where the random numbers of the delays come from.
+    /// The source of random numbers for the delays.
     pub fn random(mut self, random: impl Random + 'static) -> Self {
         self.random = Arc::new(random);
         self
     }
 
-    /// Whether this is retried, given time and attempts. A commit of unknown outcome is where
-    /// there is a command id, whatever this says.
+    /// Whether failures of this reason are retried, within the limits of time, attempts and budget.
+    /// [`Reason::CommitUnknown`] is retried with a command id only, whatever this says.
     #[must_use]
     pub fn retries(&self, reason: Reason) -> bool {
         self.retried.contains(&reason)
     }
 
-    /// The delay before that attempt; the second is the first that has one.
+    /// A random delay before this attempt, counted from 1. Meaningful from the second on.
     #[must_use]
     pub fn delay_before(&self, attempt: u32) -> Duration {
         let failures = attempt.saturating_sub(1);
@@ -170,8 +170,8 @@ impl TxRetry {
         between(&*self.random, base / 2, base)
     }
 
-    /// What the caller says that it means.
-    pub(crate) fn own_reason(&self, error: &(dyn Error + 'static)) -> Option<Reason> {
+    /// The reason that the caller's own classification gives.
+    pub(super) fn own_reason(&self, error: &(dyn Error + 'static)) -> Option<Reason> {
         self.classify.as_ref().and_then(|classify| classify(error))
     }
 }
@@ -213,20 +213,20 @@ mod tests {
     ];
 
     #[test]
-    fn each_tier_retries_what_its_row_says() {
-        let tiers = [
+    fn each_preset_retries_as_documented() {
+        let presets = [
             TxRetry::interactive(),
             TxRetry::background(),
             TxRetry::publish(),
         ];
-        for (n, tier) in tiers.iter().enumerate() {
-            assert!(ALWAYS.iter().all(|reason| tier.retries(*reason)));
+        for (n, preset) in presets.iter().enumerate() {
+            assert!(ALWAYS.iter().all(|reason| preset.retries(*reason)));
             assert!(
                 PATIENT
                     .iter()
-                    .all(|reason| tier.retries(*reason) == (n > 0))
+                    .all(|reason| preset.retries(*reason) == (n > 0))
             );
-            assert!(!NEVER.iter().any(|reason| tier.retries(*reason)));
+            assert!(!NEVER.iter().any(|reason| preset.retries(*reason)));
         }
     }
 

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use super::{Fetched, Names};
+use super::{FetchedRecord, TableNames};
 use crate::record::Attempt;
 
 /// A record for one handler that did not finish with it before.
@@ -17,18 +17,18 @@ pub struct FetchedDelivery {
     /// Whether other deliveries of its lane wait behind it already.
     pub(crate) followed: bool,
     pub(crate) attempt: Attempt,
-    pub(crate) fetched: Fetched,
+    pub(crate) fetched: FetchedRecord,
 }
 
 /// A delivery whose time has come, by its names only.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DueDelivery {
+pub struct DueDeliveryName {
     pub(crate) id: i64,
     pub(crate) record_id: i64,
     pub(crate) handler: String,
 }
 
-impl DueDelivery {
+impl DueDeliveryName {
     pub(crate) fn of((id, record_id, handler): (i64, i64, String)) -> Self {
         Self {
             id,
@@ -48,71 +48,71 @@ pub struct LaneName {
 
 /// What a look for runnable lanes will find.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Expected {
+pub enum RunnableOrder {
     /// Most that wait can run: each is asked whether it is the first of its lane, the oldest
     /// first, until there are enough.
-    Many,
+    OldestFirst,
     /// Hardly any can: the first of every lane is looked up, in one walk through all that block.
-    Few,
+    EveryLane,
 }
 
 /// The statements that read deliveries. `parts` and `handlers` as in [`FetchSql`](super::FetchSql).
-pub trait ParkedSql: sqlx::Database {
+pub trait DeliverySql: sqlx::Database {
     /// Scheduled deliveries whose time has come, the most overdue first. Those in memory are found
     /// again and again until they are written, so nothing is read of them but their names.
     #[doc(hidden)]
     fn due_deliveries(
         connection: &mut Self::Connection,
-        names: &Names,
+        names: &TableNames,
         parts: &[u16],
         handlers: &[&str],
         offset: i64,
         limit: i64,
-    ) -> impl Future<Output = Result<Vec<DueDelivery>, sqlx::Error>> + Send;
+    ) -> impl Future<Output = Result<Vec<DueDeliveryName>, sqlx::Error>> + Send;
 
     /// Those of these deliveries that are still scheduled, the most overdue first.
     #[doc(hidden)]
-    fn deliveries(
+    fn load_deliveries(
         connection: &mut Self::Connection,
-        names: &Names,
+        names: &TableNames,
         ids: &[i64],
     ) -> impl Future<Output = Result<Vec<FetchedDelivery>, sqlx::Error>> + Send;
 
     /// Those of these lanes in which something blocks.
     #[doc(hidden)]
-    fn blocked(
+    fn blocked_among(
         connection: &mut Self::Connection,
-        names: &Names,
+        names: &TableNames,
         lanes: &[LaneName],
     ) -> impl Future<Output = Result<Vec<LaneName>, sqlx::Error>> + Send;
 
     /// The keys in which something blocks, each once with its partition: at most `per_part` of each
     /// of these.
     #[doc(hidden)]
-    fn blocked_keys(
+    fn blocking_keys(
         connection: &mut Self::Connection,
-        names: &Names,
+        names: &TableNames,
         parts: &[u16],
         per_part: i64,
     ) -> impl Future<Output = Result<Vec<(u16, String)>, sqlx::Error>> + Send;
 
     /// The first `per_lane` blocking deliveries of each of these lanes, in the lane's order.
     #[doc(hidden)]
-    fn lanes(
+    fn lane_heads(
         connection: &mut Self::Connection,
-        names: &Names,
+        names: &TableNames,
         lanes: &[LaneName],
         per_lane: i64,
     ) -> impl Future<Output = Result<Vec<FetchedDelivery>, sqlx::Error>> + Send;
 
     /// Lanes whose first blocking delivery is `waiting`: nothing stands before it, so it can run.
     #[doc(hidden)]
-    fn runnable(
+    fn runnable_lanes(
         connection: &mut Self::Connection,
-        names: &Names,
+        names: &TableNames,
         parts: &[u16],
         handlers: &[&str],
-        expected: Expected,
+        expected: RunnableOrder,
         limit: i64,
     ) -> impl Future<Output = Result<Vec<LaneName>, sqlx::Error>> + Send;
 }

@@ -8,28 +8,30 @@ use super::{
 };
 use crate::{
     record::Attempt,
-    store::{DueDelivery, Expected, FetchedDelivery, LaneName, Names, ParkedSql, trusted},
+    store::{
+        DeliverySql, DueDeliveryName, FetchedDelivery, LaneName, RunnableOrder, TableNames, trusted,
+    },
 };
 
 /// What a delivery is read from, after [`RECORD`]; `d` is its table.
 const DELIVERY: &str =
     "d.handler, d.status = 'waiting', d.blocking, d.attempt, d.failure_count, d.first_failed_at";
 
-impl ParkedSql for Postgres {
+impl DeliverySql for Postgres {
     async fn due_deliveries(
         connection: &mut PgConnection,
-        names: &Names,
+        names: &TableNames,
         parts: &[u16],
         handlers: &[&str],
         offset: i64,
         limit: i64,
-    ) -> Result<Vec<DueDelivery>, sqlx::Error> {
+    ) -> Result<Vec<DueDeliveryName>, sqlx::Error> {
         let delivery = names.table("delivery", '"');
         let sql = trusted(format!(
             "select d.id, d.record_id, d.handler from unnest($1::smallint[]) as p (part)
 cross join lateral (
     select d.id, d.record_id, d.handler, d.due_at from {delivery} d
-    where d.part = p.part and d.status = 'scheduled' and d.handler = any($2)
+    where d.part = p.part and d.status = 'retrying' and d.handler = any($2)
         and d.due_at <= statement_timestamp() + $3 * interval '1 microsecond'
     order by d.due_at, d.id limit $4
 ) d order by d.due_at, d.id limit $4"
@@ -41,12 +43,12 @@ cross join lateral (
             .bind(limit)
             .fetch_all(connection)
             .await?;
-        Ok(rows.into_iter().map(DueDelivery::of).collect())
+        Ok(rows.into_iter().map(DueDeliveryName::of).collect())
     }
 
-    async fn deliveries(
+    async fn load_deliveries(
         connection: &mut PgConnection,
-        names: &Names,
+        names: &TableNames,
         ids: &[i64],
     ) -> Result<Vec<FetchedDelivery>, sqlx::Error> {
         let (record, delivery) = (names.table("record", '"'), names.table("delivery", '"'));
@@ -56,16 +58,16 @@ cross join lateral (
     where f.blocking and f.part = d.part and f.key = d.key and f.handler = d.handler and f.id > d.id
 )
 from {delivery} d join {record} r on r.id = d.record_id
-where d.id = any((select $1::bigint[])::bigint[]) and d.status = 'scheduled'
+where d.id = any((select $1::bigint[])::bigint[]) and d.status = 'retrying'
 order by d.due_at, d.id"
         ));
         let rows = sqlx::query(sql).bind(ids).fetch_all(connection).await?;
         rows.iter().map(fetched_delivery).collect()
     }
 
-    async fn blocked(
+    async fn blocked_among(
         connection: &mut PgConnection,
-        names: &Names,
+        names: &TableNames,
         lanes: &[LaneName],
     ) -> Result<Vec<LaneName>, sqlx::Error> {
         let delivery = names.table("delivery", '"');
@@ -86,9 +88,9 @@ where exists (
         rows.iter().map(lane_name).collect()
     }
 
-    async fn blocked_keys(
+    async fn blocking_keys(
         connection: &mut PgConnection,
-        names: &Names,
+        names: &TableNames,
         parts: &[u16],
         per_part: i64,
     ) -> Result<Vec<(u16, String)>, sqlx::Error> {
@@ -111,9 +113,9 @@ cross join lateral (
             .collect())
     }
 
-    async fn lanes(
+    async fn lane_heads(
         connection: &mut PgConnection,
-        names: &Names,
+        names: &TableNames,
         lanes: &[LaneName],
         per_lane: i64,
     ) -> Result<Vec<FetchedDelivery>, sqlx::Error> {
@@ -142,18 +144,18 @@ order by l.place, d.id"
         rows.iter().map(fetched_delivery).collect()
     }
 
-    async fn runnable(
+    async fn runnable_lanes(
         connection: &mut PgConnection,
-        names: &Names,
+        names: &TableNames,
         parts: &[u16],
         handlers: &[&str],
-        expected: Expected,
+        expected: RunnableOrder,
         limit: i64,
     ) -> Result<Vec<LaneName>, sqlx::Error> {
         let delivery = names.table("delivery", '"');
         let of_lane = lane_in_order("e", "d");
         let sql = match expected {
-            Expected::Many => format!(
+            RunnableOrder::OldestFirst => format!(
                 "select d.part, d.key, d.handler from {delivery} d
 where d.status = 'waiting' and d.blocking and d.part = any($1) and d.handler = any($2) and d.id = (
     select e.id from {delivery} e where {of_lane} limit 1
@@ -162,7 +164,7 @@ order by d.id limit $3"
             ),
             // Lateral: the walk of each partition is in the order of the index, and few enough lanes
             // are expected of it that the table is not read as a whole to find their rows.
-            Expected::Few => format!(
+            RunnableOrder::EveryLane => format!(
                 "select d.part, d.key, d.handler from unnest($1::smallint[]) as p (part)
 cross join lateral (
     select min(e.id) as id from {delivery} e where e.blocking and e.part = p.part and e.handler = any($2)

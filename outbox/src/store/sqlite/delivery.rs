@@ -9,7 +9,8 @@ use super::{
 use crate::{
     record::Attempt,
     store::{
-        DueDelivery, Expected, FetchedDelivery, LaneName, Names, ParkedSql, settle::json, trusted,
+        DeliverySql, DueDeliveryName, FetchedDelivery, LaneName, RunnableOrder, TableNames,
+        settle::json, trusted,
     },
 };
 
@@ -17,21 +18,21 @@ use crate::{
 const DELIVERY: &str =
     "d.handler, d.status = 'waiting', d.blocking, d.attempt, d.failure_count, d.first_failed_at";
 
-impl ParkedSql for Sqlite {
+impl DeliverySql for Sqlite {
     async fn due_deliveries(
         connection: &mut SqliteConnection,
-        names: &Names,
+        names: &TableNames,
         parts: &[u16],
         handlers: &[&str],
         offset: i64,
         limit: i64,
-    ) -> Result<Vec<DueDelivery>, sqlx::Error> {
+    ) -> Result<Vec<DueDeliveryName>, sqlx::Error> {
         let delivery = names.table("delivery", '"');
         let sql = trusted(format!(
             "select d.id, d.record_id, d.handler from json_each(?1) p cross join {delivery} d
 where d.id in (
     select x.id from {delivery} x
-    where x.part = p.value and x.status = 'scheduled' and x.due_at <= {NOW} + ?3
+    where x.part = p.value and x.status = 'retrying' and x.due_at <= {NOW} + ?3
         and x.handler in (select h.value from json_each(?2) h)
     order by x.due_at, x.id limit ?4
 )
@@ -44,12 +45,12 @@ order by d.due_at, d.id limit ?4"
             .bind(limit)
             .fetch_all(connection)
             .await?;
-        Ok(rows.into_iter().map(DueDelivery::of).collect())
+        Ok(rows.into_iter().map(DueDeliveryName::of).collect())
     }
 
-    async fn deliveries(
+    async fn load_deliveries(
         connection: &mut SqliteConnection,
-        names: &Names,
+        names: &TableNames,
         ids: &[i64],
     ) -> Result<Vec<FetchedDelivery>, sqlx::Error> {
         let (record, delivery) = (names.table("record", '"'), names.table("delivery", '"'));
@@ -59,7 +60,7 @@ order by d.due_at, d.id limit ?4"
     where f.blocking and f.part = d.part and f.key = d.key and f.handler = d.handler and f.id > d.id
 )
 from json_each(?1) p cross join {delivery} d cross join {record} r
-where d.id = p.value and d.status = 'scheduled' and r.id = d.record_id
+where d.id = p.value and d.status = 'retrying' and r.id = d.record_id
 order by d.due_at, d.id"
         ));
         let rows = sqlx::query(sql)
@@ -69,9 +70,9 @@ order by d.due_at, d.id"
         rows.iter().map(fetched_delivery).collect()
     }
 
-    async fn blocked(
+    async fn blocked_among(
         connection: &mut SqliteConnection,
-        names: &Names,
+        names: &TableNames,
         lanes: &[LaneName],
     ) -> Result<Vec<LaneName>, sqlx::Error> {
         let delivery = names.table("delivery", '"');
@@ -90,9 +91,9 @@ where exists (
         rows.iter().map(lane_name).collect()
     }
 
-    async fn blocked_keys(
+    async fn blocking_keys(
         connection: &mut SqliteConnection,
-        names: &Names,
+        names: &TableNames,
         parts: &[u16],
         per_part: i64,
     ) -> Result<Vec<(u16, String)>, sqlx::Error> {
@@ -110,9 +111,9 @@ order by d.part, d.key limit ?2"
         Ok(found)
     }
 
-    async fn lanes(
+    async fn lane_heads(
         connection: &mut SqliteConnection,
-        names: &Names,
+        names: &TableNames,
         lanes: &[LaneName],
         per_lane: i64,
     ) -> Result<Vec<FetchedDelivery>, sqlx::Error> {
@@ -139,17 +140,17 @@ order by l.key, d.id"
         rows.iter().map(fetched_delivery).collect()
     }
 
-    async fn runnable(
+    async fn runnable_lanes(
         connection: &mut SqliteConnection,
-        names: &Names,
+        names: &TableNames,
         parts: &[u16],
         handlers: &[&str],
-        expected: Expected,
+        expected: RunnableOrder,
         limit: i64,
     ) -> Result<Vec<LaneName>, sqlx::Error> {
         let delivery = names.table("delivery", '"');
         let sql = match expected {
-            Expected::Many => format!(
+            RunnableOrder::OldestFirst => format!(
                 "select d.part, d.key, d.handler from {delivery} d
 where d.part in (select p.value from json_each(?1) p) and d.handler in (select h.value from json_each(?2) h)
     and d.status = 'waiting' and d.blocking and not exists (
@@ -158,7 +159,7 @@ where d.part in (select p.value from json_each(?1) p) and d.handler in (select h
     )
 order by d.id limit ?3"
             ),
-            Expected::Few => format!(
+            RunnableOrder::EveryLane => format!(
                 "select d.part, d.key, d.handler from (
     select min(id) as id from {delivery}
     where blocking and part in (select p.value from json_each(?1) p) and handler in (select h.value from json_each(?2) h)

@@ -1,4 +1,4 @@
-//! [`Heart`]: whether a dispatcher lives, as its own loop says.
+//! [`Liveness`]: whether a dispatcher lives, as its own loop says.
 
 use std::{
     sync::atomic::{AtomicU8, AtomicU64, Ordering},
@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 /// Shared by an outbox and its dispatcher, which writes; probes read.
 #[derive(Debug)]
-pub(crate) struct Heart {
+pub(crate) struct Liveness {
     /// What the beats are counted from.
     began: Instant,
     /// Milliseconds from then to the last beat.
@@ -27,7 +27,7 @@ pub(super) enum State {
     Panicked = 3,
 }
 
-impl Heart {
+impl Liveness {
     pub(crate) fn new() -> Self {
         Self {
             began: Instant::now(),
@@ -85,13 +85,13 @@ mod tests {
 
     #[test]
     fn who_ends_in_a_panic_is_told_from_who_was_stopped() {
-        struct Ends<'a>(&'a Heart);
+        struct Ends<'a>(&'a Liveness);
         impl Drop for Ends<'_> {
             fn drop(&mut self) {
                 self.0.ends();
             }
         }
-        let heart = Heart::new();
+        let heart = Liveness::new();
         drop(Ends(&heart));
         assert_eq!(heart.state(), State::Stopped);
         let panicked = catch_unwind(|| {
@@ -104,7 +104,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn silence_is_counted_from_the_last_beat() {
-        let heart = Heart::new();
+        let heart = Liveness::new();
         let start = Instant::now();
         let seconds = Duration::from_secs;
         assert_eq!(heart.state(), State::NotStarted);

@@ -10,7 +10,7 @@ use super::Driver;
 /// A kept connection has settings of its own. After an error, and when this is dropped, it is
 /// closed; it never goes back to the pool.
 #[derive(Debug)]
-pub(crate) struct Link<Db: Driver> {
+pub(crate) struct KeptConnection<Db: Driver> {
     pool: Pool<Db>,
     held: Option<PoolConnection<Db>>,
     /// For writing what became of records.
@@ -20,7 +20,7 @@ pub(crate) struct Link<Db: Driver> {
 /// Below this many connections, all of them are the application's.
 const SMALL_POOL: u32 = 4;
 
-impl<Db: Driver> Link<Db> {
+impl<Db: Driver> KeptConnection<Db> {
     /// For reading.
     pub(crate) fn new(pool: Pool<Db>) -> Self {
         Self {
@@ -55,7 +55,7 @@ impl<Db: Driver> Link<Db> {
         if self.keeps() {
             // Before settings change: dropped in between, it must not go back to the pool.
             held.close_on_drop();
-            Db::tune(&mut held, self.settles).await?;
+            Db::configure(&mut held, self.settles).await?;
         }
         Ok(held)
     }

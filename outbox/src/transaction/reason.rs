@@ -1,4 +1,4 @@
-//! What a failure of a transaction means, whatever database it comes from.
+//! [`Reason`]: what a failure of a transaction means, on every database.
 
 use std::{error::Error, fmt, io};
 
@@ -6,7 +6,7 @@ use sqlx::error::DatabaseError;
 
 use crate::store::Database;
 
-/// Why an attempt failed. What is retried is the [policy](super::TxRetry)'s choice; by default:
+/// Why an attempt failed. The [policy](super::TxRetry) says which reasons are retried. The defaults:
 ///
 /// | | `interactive` | `background`, `publish` |
 /// |---|---|---|
@@ -24,57 +24,58 @@ use crate::store::Database;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Reason {
-    /// Two transactions waited for each other, and the database chose this one to give up.
+    /// Two transactions waited for each other, and the database ended this one.
     Deadlock,
-    /// What was read has changed meanwhile; expected where transactions are serializable.
+    /// Another transaction changed rows that this one has read. Expected with
+    /// [`Isolation::Serializable`](super::Isolation::Serializable).
     SerializationFailure,
-    /// SQLite: another connection was writing for longer than the busy timeout.
+    /// SQLite: another connection wrote for longer than the busy timeout.
     Busy,
-    /// A lock was not free in time, or not at once where that was asked for.
+    /// A lock was not free in time, or not at once with `nowait`.
     LockTimeout,
-    /// The connection was lost, or could not be made. Nothing was committed.
+    /// The connection was lost or could not be opened. Nothing was committed.
     ConnectionLost,
-    /// The connection was lost while the database was committing: it has, or it has not.
+    /// The connection was lost during the commit. The transaction may have been committed.
     CommitUnknown,
-    /// A statement took too long, or somebody stopped it.
+    /// A statement took too long or was cancelled.
     StatementTimeout,
-    /// No connection was free in time: there are too few, or the database is not there.
+    /// The pool had no connection in time: it is too small, or the database is unreachable.
     PoolTimeout,
-    /// There is such a row already.
+    /// A row with this unique key exists.
     UniqueViolation,
-    /// A row that is referred to is not there, or one that is referred to was to go.
+    /// A referenced row is missing, or a referenced row was to be deleted.
     ForeignKeyViolation,
-    /// A `check` says no.
+    /// A `check` constraint failed.
     CheckViolation,
-    /// A value is missing.
+    /// A column without a default got no value.
     NotNullViolation,
-    /// The statement is wrong.
+    /// The statement has a syntax error.
     SyntaxError,
-    /// A table, column or function is not there; has the migration run?
+    /// A table, column or function does not exist. Has the migration run?
     MissingObject,
-    /// The database's user may not do this.
+    /// The database user lacks a permission.
     PermissionDenied,
-    /// A statement failed in a way that ended the transaction, and the closure went on as if it
-    /// had not.
+    /// A statement failed and ended the transaction, and the closure continued without returning
+    /// an error.
     Aborted,
-    /// The closure said no, and there is no database error in what it said.
+    /// The closure returned an error that contains no database error.
     Rejected,
-    /// The caller's own classification says that it will pass; always retried.
+    /// A temporary failure, as [`TxRetry::classify`](super::TxRetry::classify) says.
     Transient,
-    /// The command cannot be carried out under this id.
+    /// The command cannot run under this id; see [`CommandError`](super::CommandError).
     Command,
-    /// The deadline passed while the attempt was running, or there was no time for one.
+    /// The deadline passed during the attempt, or left too little time for one.
     Deadline,
-    /// The caller gave up.
+    /// The caller cancelled the run.
     Cancelled,
-    /// The database was unreachable lately, and nobody tries before the next probe.
+    /// The database was unreachable, and the next probe is not due.
     CircuitOpen,
-    /// Anything else.
+    /// Any other failure.
     Other,
 }
 
 impl Reason {
-    /// What an error of this database means, by its SQLSTATE or vendor code.
+    /// The meaning of an error of this database, by its SQLSTATE or vendor code.
     #[must_use]
     pub fn of<Db: Database>(error: &sqlx::Error) -> Self {
         match error {
@@ -88,24 +89,20 @@ impl Reason {
         }
     }
 
-    /// The same at the moment of the commit, when a lost connection leaves the outcome open.
-    #[must_use]
-    pub(crate) fn during_commit(self) -> Self {
-        match self {
-            Self::ConnectionLost | Self::StatementTimeout => Self::CommitUnknown,
-            reason => reason,
-        }
+    /// Whether a commit that failed like this may have happened.
+    pub(super) fn leaves_commit_unknown(self) -> bool {
+        matches!(self, Self::ConnectionLost | Self::StatementTimeout)
     }
 
-    /// Whether it says that the database cannot be reached.
-    pub(crate) fn is_unreachable(self) -> bool {
+    /// Whether the database could not be reached.
+    pub(super) fn is_unreachable(self) -> bool {
         matches!(
             self,
             Self::ConnectionLost | Self::CommitUnknown | Self::PoolTimeout
         )
     }
 
-    /// For logs and metric labels.
+    /// The value in log lines and metric labels.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -142,27 +139,26 @@ impl fmt::Display for Reason {
     }
 }
 
-/// What an error means: by the first database error among it and everything it was caused by.
-pub(crate) fn reason_in<Db: Database>(error: &(dyn Error + 'static)) -> Option<Reason> {
+/// The meaning of the first database error among an error and its sources.
+pub(super) fn reason_in<Db: Database>(error: &(dyn Error + 'static)) -> Option<Reason> {
     chain(error).find_map(|error| {
-        // A transparent error is not seen itself, only what it was caused by: of a database error
-        // that is what the server said.
-        let said = || error.downcast_ref::<Box<dyn DatabaseError>>();
-        match error.downcast_ref() {
-            Some(error) => Some(Reason::of::<Db>(error)),
-            None => said().map(|error| Db::reason(&**error)),
+        if let Some(error) = error.downcast_ref() {
+            return Some(Reason::of::<Db>(error));
         }
+        // A transparent wrapper hides the `sqlx::Error` itself, but not its source.
+        let source = error.downcast_ref::<Box<dyn DatabaseError>>();
+        source.map(|error| Db::reason(&**error))
     })
 }
 
-/// Whether the error of a connection is in it, of whatever connection.
-pub(crate) fn has_io(error: &(dyn Error + 'static)) -> bool {
+/// Whether an error or one of its sources is an I/O error, of any connection.
+pub(super) fn has_io_error(error: &(dyn Error + 'static)) -> bool {
     chain(error).any(|error| error.is::<io::Error>())
 }
 
 fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
     std::iter::successors(Some(error), |&error| {
-        // An `io::Error` is transparent: its `source` is that of the error inside, which it skips.
+        // The `source` of an `io::Error` skips the error inside.
         match error.downcast_ref::<io::Error>() {
             Some(io) => io.get_ref().map(|inner| inner as &(dyn Error + 'static)),
             None => error.source(),
@@ -199,29 +195,26 @@ mod tests {
     }
 
     #[test]
-    fn an_error_of_a_connection_is_seen_through_a_transparent_one() {
+    fn an_io_error_is_found_in_a_transparent_one() {
         #[derive(Debug, thiserror::Error)]
         #[error(transparent)]
         struct Transparent(sqlx::Error);
 
         let lost = || io::Error::from(io::ErrorKind::UnexpectedEof);
-        assert!(has_io(&Transparent(lost().into())));
-        assert!(has_io(&Outer(lost().into())));
-        assert!(!has_io(&Transparent(sqlx::Error::RowNotFound)));
+        assert!(has_io_error(&Transparent(lost().into())));
+        assert!(has_io_error(&Outer(lost().into())));
+        assert!(!has_io_error(&Transparent(sqlx::Error::RowNotFound)));
     }
 
     #[test]
-    fn only_a_lost_connection_leaves_a_commit_open() {
-        assert_eq!(
-            Reason::ConnectionLost.during_commit(),
-            Reason::CommitUnknown
-        );
+    fn only_a_lost_connection_leaves_a_commit_unknown() {
+        assert!(Reason::ConnectionLost.leaves_commit_unknown());
         for definite in [
             Reason::SerializationFailure,
             Reason::UniqueViolation,
             Reason::Busy,
         ] {
-            assert_eq!(definite.during_commit(), definite);
+            assert!(!definite.leaves_commit_unknown());
         }
     }
 }
