@@ -119,7 +119,7 @@ async fn nobody_is_told_while_nobody_sleeps() {
     let mut ear = ear(&db.pool).await;
     let instance = |asleep: bool, expires: &str| {
         format!(
-            "insert into outbox_instance (id, asleep, expires_at) values (gen_random_uuid(), {asleep}, now() + interval '{expires}')"
+            "insert into outbox_instance (id, listening, expires_at) values (gen_random_uuid(), {asleep}, now() + interval '{expires}')"
         )
     };
     // Nobody is there; then one that is awake, and one that died asleep.
@@ -175,7 +175,7 @@ async fn who_is_told_too_often_stays_awake() {
     let scene = Scene::new();
     let dispatcher = start(&db.pool, &scene).await;
     let asleep = async || {
-        let sql = "select count(*) from outbox_instance where asleep";
+        let sql = "select count(*) from outbox_instance where listening";
         database::postgres::number(&db.pool, sql).await == 1
     };
     eventually("it falls asleep", asleep).await;
@@ -213,7 +213,7 @@ async fn it_listens_again_after_its_connections_were_ended() {
 
 async fn falls_asleep(pool: &Pool<Postgres>) {
     eventually("it falls asleep", async || {
-        let sql = "select count(*) from outbox_instance where asleep";
+        let sql = "select count(*) from outbox_instance where listening";
         database::postgres::number(pool, sql).await == 1
     })
     .await;

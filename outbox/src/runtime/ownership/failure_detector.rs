@@ -5,7 +5,7 @@ use std::{collections::HashMap, time::Duration};
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use crate::runtime::ownership::session::{TRUST, TRUST_ALONE};
+use crate::runtime::ownership::session::TRUST;
 use crate::store::LostSession;
 
 /// A process whose session is gone for this long has noticed, or is dead. Longer than [`TRUST`]:
@@ -13,10 +13,9 @@ use crate::store::LostSession;
 const GONE_FOR: Duration = Duration::from_millis(850);
 const _: () = assert!(GONE_FOR.as_millis() > TRUST.as_millis() + 100);
 
-/// An instance that believes to be alone asks less often whether its own session is alive. So one
-/// that is not known to be wary is not buried before this process has been seen by all.
-const SEEN_BY_ALL: Duration = Duration::from_millis(2500);
-const _: () = assert!(SEEN_BY_ALL.as_millis() > TRUST_ALONE.as_millis() + 100);
+/// After this process lost its own connection it reaps nobody for this long: its peers have
+/// perhaps lost theirs too, and are connecting again.
+const AFTER_OUTAGE_GRACE: Duration = Duration::from_millis(2500);
 
 /// Written and read by the watcher. When it is dropped, the next one begins to count anew.
 #[derive(Debug)]
@@ -42,12 +41,11 @@ impl FailureDetector {
         let name = |gone: &LostSession| (gone.id, gone.session.clone());
         self.since
             .retain(|known, _| gone.iter().any(|gone| name(gone) == *known));
-        let seen_by_all = now.duration_since(self.began) >= SEEN_BY_ALL;
+        let may_reap = !self.after_outage || now.duration_since(self.began) >= AFTER_OUTAGE_GRACE;
         let mut dead = Vec::new();
         for gone in gone {
             let since = *self.since.entry(name(gone)).or_insert(now);
-            let ripe = seen_by_all || gone.wary && !self.after_outage;
-            if ripe && now.duration_since(since) >= GONE_FOR {
+            if may_reap && now.duration_since(since) >= GONE_FOR {
                 dead.push(gone.id);
             }
         }
@@ -63,19 +61,18 @@ impl FailureDetector {
 mod tests {
     use super::*;
 
-    fn gone(n: u128, wary: bool) -> LostSession {
+    fn gone(n: u128) -> LostSession {
         LostSession {
             id: Uuid::from_u128(n),
             session: "1".to_owned(),
-            wary,
         }
     }
 
     #[tokio::test(start_paused = true)]
     async fn only_who_stays_away_is_buried() {
-        let (a, b) = (gone(1, false), gone(2, false));
+        let (a, b) = (gone(1), gone(2));
         let start = Instant::now();
-        let ms = |ms| start + SEEN_BY_ALL + Duration::from_millis(ms);
+        let ms = |ms| start + Duration::from_millis(ms);
         let mut suspects = FailureDetector::new(start, false);
         let mut look = |gone: &[&LostSession], now| {
             let gone: Vec<LostSession> = gone.iter().map(|gone| (*gone).clone()).collect();
@@ -96,19 +93,17 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_has_just_come_buries_only_who_knew_that_others_may() {
+    async fn after_an_outage_of_its_own_it_gives_the_others_time_to_come_back() {
         let start = Instant::now();
-        let gone = [gone(1, false), gone(2, true)];
-        let all: Vec<Uuid> = gone.iter().map(|gone| gone.id).collect();
-        for after_outage in [false, true] {
-            let mut suspects = FailureDetector::new(start, after_outage);
-            assert!(suspects.look(&gone, start).is_empty());
-            let wary = match after_outage {
-                false => &all[1..],
-                true => &[],
-            };
-            assert_eq!(suspects.look(&gone, start + Duration::from_secs(2)), wary);
-            assert_eq!(suspects.look(&gone, start + SEEN_BY_ALL), all);
-        }
+        let lost = [gone(1)];
+        let reaped_at = |after_outage| {
+            let mut detector = FailureDetector::new(start, after_outage);
+            let mut look = |after| !detector.look(&lost, start + after).is_empty();
+            (0..50)
+                .map(|n| n * Duration::from_millis(100))
+                .find(|after| look(*after))
+        };
+        assert_eq!(reaped_at(false), Some(Duration::from_millis(900)));
+        assert_eq!(reaped_at(true), Some(AFTER_OUTAGE_GRACE));
     }
 }

@@ -8,10 +8,8 @@ use std::time::Duration;
 
 use tokio::{sync::watch, time::Instant};
 
-/// For so long after its last sign a session counts as alive here, if there are others.
+/// For so long after its last sign a session counts as alive here.
 pub(super) const TRUST: Duration = Duration::from_millis(700);
-/// If there are none. One that comes waits for longer before it buries anybody.
-pub(super) const TRUST_ALONE: Duration = Duration::from_millis(2000);
 /// Who wants to start something asks for another sign when trust ends within this time: shorter
 /// than what is left of [`TRUST`] when the next one comes by itself.
 const SOON: Duration = Duration::from_millis(300);
@@ -82,14 +80,14 @@ impl SessionReporter {
             .send_replace(SessionState::Alive { number, until });
     }
 
-    /// The database answered in this session what was asked then, and whether there are others.
-    pub(super) fn seen(&self, at: Instant, alone: bool) {
+    /// The database answered in this session what was asked then.
+    pub(super) fn seen(&self, at: Instant) {
         self.session.send_if_modified(|session| {
             let SessionState::Alive { until, .. } = session else {
                 return false;
             };
             let was_trusted = Instant::now() < *until;
-            *until = at + if alone { TRUST_ALONE } else { TRUST };
+            *until = at + TRUST;
             // The dispatcher need not be woken for every sign.
             !was_trusted
         });
@@ -135,11 +133,9 @@ mod tests {
         assert!(!reader.borrow().is_trusted(0, now));
         assert!(reader.borrow().is_trusted(1, now + TRUST / 2));
         assert!(!reader.borrow().is_trusted(1, now + TRUST));
-        pulse.seen(now + TRUST, false);
+        pulse.seen(now + TRUST);
         assert!(reader.borrow().is_trusted(1, now + TRUST));
         assert!(!reader.borrow().is_trusted(1, now + TRUST * 2));
-        pulse.seen(now + TRUST, true);
-        assert!(reader.borrow().is_trusted(1, now + TRUST * 2));
         pulse.lost();
         assert!(!reader.borrow().is_trusted(1, now + TRUST));
         pulse.begins(now + TRUST);

@@ -44,9 +44,6 @@ pub(crate) struct Watcher<Db: Database> {
     leases: String,
     /// How often a session was not the same any more.
     strange: u32,
-    /// What others may rely on: this instance knows that it is not alone, and trusts its session
-    /// for a short time only. Written before it trusts for longer, and after it trusts for less.
-    wary: bool,
 }
 
 impl<Db: Database> Watcher<Db> {
@@ -76,8 +73,6 @@ impl<Db: Database> Watcher<Db> {
             highest: 0,
             leases: String::new(),
             strange: 0,
-            // It trusts for a short time until it has seen that it is alone.
-            wary: true,
         };
         Some((watcher, session))
     }
@@ -130,11 +125,9 @@ impl<Db: Database> Watcher<Db> {
                 if !tick.held {
                     return self.strange(line).await;
                 }
-                let alone = tick.peers == 0;
-                self.pulse.seen(asked_at, alone && !self.wary);
-                // Or its row was deleted, and written anew by a claim.
-                if !tick.shown || self.wary == alone {
-                    self.wary = !alone;
+                self.pulse.seen(asked_at);
+                // Its row was deleted, and written anew by a claim.
+                if !tick.shown {
                     self.show(line, session).await?;
                     rhythm.wakes();
                 }
@@ -143,10 +136,6 @@ impl<Db: Database> Watcher<Db> {
             let now = Instant::now();
             if self.has_changed(&tick) {
                 rhythm.changed(now);
-            }
-            if !tick.shown {
-                // Others do not see it either, and may trust for longer.
-                suspects = FailureDetector::new(now, true);
             }
             for instance in suspects.look(&tick.gone, now) {
                 tracing::info!(%instance, "an instance has died; its partitions are free");
@@ -188,20 +177,13 @@ impl<Db: Database> Watcher<Db> {
         Ok(Some(session))
     }
 
-    /// Lets others see the session, and whether this process is wary.
+    /// Lets others see the session.
     async fn show(
         &self,
         line: &mut Db::WatchConnection,
         session: Option<SessionKey>,
     ) -> Result<(), sqlx::Error> {
-        in_time(Db::advertise(
-            line,
-            &self.names,
-            self.owner,
-            session,
-            self.wary,
-        ))
-        .await
+        in_time(Db::advertise(line, &self.names, self.owner, session)).await
     }
 
     /// The session is another one, though the connection was not lost.
