@@ -15,8 +15,12 @@ use std::{
 };
 
 use tokio::{sync::oneshot, task::JoinHandle, time::Instant};
+use uuid::Uuid;
 
-use super::{engine::Engine, event_loop::Run};
+use super::{
+    engine::{Engine, EngineOptions},
+    event_loop::Run,
+};
 use crate::{
     operations::health::Liveness,
     outbox::{Error, Outbox, Result, error::While as _},
@@ -45,7 +49,7 @@ impl<Db: Database> Outbox<Db> {
         }
         let running = Running::new(&self.inner.running).ok_or(Error::AlreadyRunning)?;
         let heart = Arc::clone(&self.inner.heart);
-        let mut run = Run::new(self.clone(), self.engine());
+        let mut run = Run::new(self.clone(), self.engine(Uuid::now_v7()));
         run.begin().await.doing("taking the first leases")?;
         let (stop, stopped) = oneshot::channel();
         let beating = Beating::new(heart);
@@ -60,7 +64,7 @@ impl<Db: Database> Outbox<Db> {
         })
     }
 
-    pub(crate) fn engine(&self) -> Engine {
+    pub(crate) fn engine(&self, owner: Uuid) -> Engine {
         // One that takes a `Tx` has a connection of the pool while it runs: half of them at most.
         let connections = self.inner.pool.options().get_max_connections();
         let places = |entry: &HandlerEntry| match entry.transactions.any() {
@@ -68,13 +72,14 @@ impl<Db: Database> Outbox<Db> {
             false => PLACES,
         };
         let places = |entry: &HandlerEntry| entry.concurrency().unwrap_or_else(|| places(entry));
-        self.engine_with(places, LONGEST_TURN)
+        self.engine_with(owner, places, LONGEST_TURN)
     }
 
     /// `places`: how many invocations of a handler may run at once. `longest_turn`: how many records
     /// a lane may run with one place.
     pub(crate) fn engine_with(
         &self,
+        owner: Uuid,
         places: impl Fn(&HandlerEntry) -> u32,
         longest_turn: usize,
     ) -> Engine {
@@ -95,15 +100,15 @@ impl<Db: Database> Outbox<Db> {
             handlers: handlers.collect(),
         };
         let config = &inner.config;
-        let leases = LeaseTable::new(config.lease(), config.renew_below(), Instant::now());
-        Engine::new(
-            settings,
+        let leases = LeaseTable::new(owner, config.lease(), config.renew_below(), Instant::now());
+        Engine::new(EngineOptions {
+            lanes: settings,
             leases,
-            Arc::new(Router::new(&inner.registry)),
-            inner.registry.renames(),
-            inner.partitions,
-            usize::try_from(config.processing.max_in_memory).unwrap_or(usize::MAX),
-        )
+            router: Arc::new(Router::new(&inner.registry)),
+            renames: inner.registry.renames(),
+            partitions: inner.partitions,
+            max_records: usize::try_from(config.processing.max_in_memory).unwrap_or(usize::MAX),
+        })
     }
 }
 

@@ -162,7 +162,7 @@ impl<Db: Database> Run<Db> {
         let watcher = Watcher::new(
             inner.pool.clone(),
             inner.names.clone(),
-            self.engine.leases.owner,
+            self.engine.leases().owner,
             Arc::clone(&inner.wake),
             inner.config.poll_interval.min(YEAR),
             self.lease_micros(),
@@ -224,9 +224,8 @@ impl<Db: Database> Run<Db> {
         if let Some(writing) = self.writing.take() {
             writing.abort();
         }
-        let owner = self.engine.leases.owner;
-        self.engine = self.outbox.engine();
-        self.engine.leases.owner = owner;
+        let owner = self.engine.leases().owner;
+        self.engine = self.outbox.engine(owner);
         self.left.clear();
         self.hand_over = HandOver::default();
         self.fetcher = Some(self.outbox.inner.fetcher());

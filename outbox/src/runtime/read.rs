@@ -5,15 +5,11 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::runtime::{
-    engine::{FetchRequest, FetchSummary},
-    event_loop::Run,
-    timers::Poll,
-};
+use crate::runtime::{event_loop::Run, timers::Poll};
 use crate::{
     outbox::clock::YEAR,
     runtime::{
-        fetch::{FetchPlan, Fetched, Fetcher},
+        fetch::{FetchPlan, FetchRequest, Fetched, Fetcher, PollReason},
         ownership::{
             claim::{ClaimOutcome, ClaimRequest},
             session::SessionState,
@@ -73,20 +69,23 @@ impl<Db: Database> Run<Db> {
         let (poll, late) = (self.agenda.take_poll(now), self.agenda.take_late(now));
         let want = FetchRequest {
             // LateWriters ones may be anywhere.
-            poll: poll.is_some() || late,
-            unprompted: poll == Some(Poll::Unprompted) && !late,
+            poll: match poll {
+                Some(Poll::Unprompted) if !late => Some(PollReason::Timer),
+                Some(_) => Some(PollReason::Signalled),
+                None => late.then_some(PollReason::Signalled),
+            },
             due: self.agenda.take_due(now),
             sweep: self.agenda.take_sweep(now),
-            offset: self.outbox.inner.offset(),
+            clock_offset: self.outbox.inner.offset(),
         };
-        if want.due && self.engine.has_no_room() {
+        if want.due && self.engine.is_full() {
             // Otherwise retries of all handlers would wait for the next poll.
             self.agenda.due_again(now);
         }
-        let Some(round) = self.engine.round(want) else {
+        let Some(round) = self.engine.plan_fetch(want) else {
             return;
         };
-        if !want.unprompted {
+        if want.poll != Some(PollReason::Timer) {
             // What it brings is to be started at once.
             self.confirm(now);
         }
@@ -101,13 +100,13 @@ impl<Db: Database> Run<Db> {
 
     /// One slow handler must not take the room of all others.
     pub(in crate::runtime) fn make_room(&mut self, now: Instant) {
-        if !self.engine.is_full() {
+        if !self.engine.is_crowded() {
             self.full_since = None;
             return;
         }
         let since = *self.full_since.get_or_insert(now);
         if now.duration_since(since) >= PATIENCE {
-            self.engine.spill();
+            self.engine.evict();
             self.full_since = Some(now);
         }
     }
@@ -133,7 +132,7 @@ impl<Db: Database> Run<Db> {
             }
             Answer::ClaimRequest(_, Err(error)) => ("renewing its leases", error),
             Answer::FetchPlan(round, Err(error)) => {
-                self.engine.failed(*round);
+                self.engine.on_fetch_failed(*round);
                 // What this fetch was to find is still to be found.
                 self.agenda.sweep(now);
                 ("reading records", error)
@@ -150,14 +149,12 @@ impl<Db: Database> Run<Db> {
         round: &FetchPlan,
         arrived: Fetched,
     ) {
-        let (next_due, late_possible) = (arrived.next_due, arrived.late_possible);
-        let looked_for_due = round.due.is_some();
-        self.meters.late(arrived.late);
-        let FetchSummary { new, due, .. } = self.engine.arrived(round, arrived);
-        if looked_for_due {
-            self.agenda.next_due(now, next_due, due > 0);
+        let summary = self.engine.on_fetched(round, arrived);
+        self.meters.late(summary.late_found);
+        if summary.looked_for_due {
+            self.agenda.next_due(now, summary.next_due, summary.due > 0);
         }
-        if new > 0 || late_possible {
+        if summary.new > 0 || summary.expects_late {
             self.agenda.may_be_late(now);
         }
     }
@@ -170,7 +167,7 @@ impl<Db: Database> Run<Db> {
         self.share = claimed.share;
         self.reserved = claimed.reserved;
         self.next_expiry = claimed.next_expiry.map(|left| now + left.min(YEAR));
-        let (held, draining) = (self.engine.leases.count(), self.engine.lanes.closed());
+        let (held, draining) = (self.engine.leases().count(), self.engine.closing_count());
         if gained && held > self.share {
             self.hand_over.rests(now);
         }
@@ -178,23 +175,23 @@ impl<Db: Database> Run<Db> {
         if self.engine.keep_open(keep) {
             self.agenda.sweep(now);
         }
-        if self.engine.pause(&claimed.paused) {
+        if self.engine.apply_pauses(&claimed.paused) {
             self.agenda.sweep(now);
         }
     }
 
     /// What is owned now. What was lost is stopped. Whether something was gained.
     pub(in crate::runtime) fn owns(&mut self, asked: Asked, claimed: &ClaimOutcome) -> bool {
-        let changes = self.engine.claimed(&claimed.leases, asked.at);
+        let changes = self.engine.on_claimed(&claimed.leases, asked.at);
         self.confirmed = asked.session;
         self.meters.lost(changes.lost.len());
         if !changes.lost.is_empty() {
             tracing::warn!(partitions = ?changes.lost, "lost leases; what ran for them is stopped");
             let stopped = self.stop_running(|part| changes.lost.contains(&part));
-            self.engine.lanes.lose(&changes.lost, &stopped);
+            self.engine.drop_partitions(&changes.lost, &stopped);
         }
         if !changes.gained.is_empty() {
-            let (owned, peers) = (self.engine.leases.count(), claimed.peers);
+            let (owned, peers) = (self.engine.leases().count(), claimed.peers);
             tracing::info!(
                 gained = changes.gained.len(),
                 owned,
@@ -203,7 +200,7 @@ impl<Db: Database> Run<Db> {
             );
             self.agenda.sweep(Instant::now());
         }
-        let owned = self.engine.leases.held();
+        let owned = self.engine.leases().held();
         self.gauges
             .claimed(owned.len(), claimed.orphaned, claimed.peers + 1);
         self.outbox
@@ -214,7 +211,7 @@ impl<Db: Database> Run<Db> {
     }
 
     pub(in crate::runtime) fn claim_at(&self) -> Instant {
-        let mut at = self.engine.leases.renew_at();
+        let mut at = self.engine.leases().renew_at();
         at = at.min(match self.session {
             Some(_) => self.paused_at + PAUSED_EVERY,
             None => self.paused_at + PAUSED_UNWATCHED,
@@ -225,13 +222,13 @@ impl<Db: Database> Run<Db> {
         if let Some(since) = self.left.values().min() {
             at = at.min((*since + LEFT_FOR).max(self.paused_at + LEFT_FOR / 4));
         }
-        if self.engine.leases.count() < self.share || self.reserved {
+        if self.engine.leases().count() < self.share || self.reserved {
             at = at.min(self.paused_at + TOO_FEW);
         }
         if let Some(next) = self.hand_over.next() {
             at = at.min(next.max(self.paused_at + LEFT_FOR));
         }
-        if self.engine.lanes.closed() > 0 && !self.engine.lanes.drained().is_empty() {
+        if self.engine.has_drained() {
             at = at.min(self.paused_at);
         }
         at
@@ -242,7 +239,7 @@ impl<Db: Database> Run<Db> {
         let long = |since: &Instant| now.duration_since(*since) >= LEFT_FOR;
         let left = self.left.iter().filter(|(_, since)| long(since));
         let left = left.map(|(lease, _)| *lease).collect();
-        self.engine.claim(micros, left)
+        self.engine.claim_request(micros, left)
     }
 
     pub(in crate::runtime) fn asked(&self, now: Instant) -> Asked {

@@ -33,7 +33,7 @@ impl<Db: Database> Run<Db> {
         while !self.running.is_empty() {
             self.outbox.inner.heart.beats(Instant::now());
             self.write_now();
-            leaving.drained.extend(self.engine.give_up_drained());
+            leaving.drained.extend(self.engine.release_drained());
             let left = self.leave_with(&mut leaving);
             if timeout_at(until, left).await.is_err() {
                 break;
@@ -41,7 +41,7 @@ impl<Db: Database> Run<Db> {
             // Nobody else may run what still runs here, however long that takes.
             let renew_at = self
                 .engine
-                .leases
+                .leases()
                 .renew_at()
                 .max(self.renewed_at + RENEW_AGAIN);
             let again = leaving.not_before.unwrap_or(until);
@@ -73,7 +73,7 @@ impl<Db: Database> Run<Db> {
                 "stopped before they had finished; their records are delivered again"
             );
         }
-        self.engine.lanes.leave();
+        self.engine.split_partly_done();
         // A batch that is being written is waited for, and then what has come up since.
         let flushed = timeout_at(until.max(Instant::now() + Duration::from_secs(1)), async {
             loop {
@@ -111,14 +111,14 @@ impl<Db: Database> Run<Db> {
                 self.engine.keep_open(0);
             }
             Answer::ClaimRequest(_, Err(_)) => {}
-            Answer::FetchPlan(round, _) => self.engine.failed(*round),
+            Answer::FetchPlan(round, _) => self.engine.on_fetch_failed(*round),
         }
     }
 
     /// Says that this process has no share any more, or it would be taken for dead, and gives up
     /// what is drained: the others share it.
     async fn leave_with(&mut self, leaving: &mut Leaving) {
-        let owner = self.engine.leases.owner;
+        let owner = self.engine.leases().owner;
         let todo = !leaving.said || !leaving.drained.is_empty();
         if leaving.not_before.is_some_and(|then| Instant::now() < then) {
             return;
@@ -142,13 +142,13 @@ impl<Db: Database> Run<Db> {
     }
 
     pub(in crate::runtime) async fn renew(&mut self) {
-        let (owner, micros) = (self.engine.leases.owner, self.lease_micros());
+        let (owner, micros) = (self.engine.leases().owner, self.lease_micros());
         self.renewed_at = Instant::now();
         let Some(fetcher) = &mut self.fetcher else {
             return;
         };
         match fetcher.renew(owner, micros).await {
-            Ok(()) => self.engine.leases.renewed(self.renewed_at),
+            Ok(()) => self.engine.leases_renewed(self.renewed_at),
             Err(error) => {
                 self.outage.failed("renewing its leases", &error);
             }
@@ -163,7 +163,7 @@ impl<Db: Database> Run<Db> {
                 Err(_) => reading.abort(),
             }
         }
-        let owner = self.engine.leases.owner;
+        let owner = self.engine.leases().owner;
         let fetcher = self.fetcher.take();
         let mut fetcher = fetcher.unwrap_or_else(|| self.outbox.inner.fetcher());
         let left = tokio::time::timeout(limit, async {

@@ -117,7 +117,9 @@ impl Kit {
         }
         let mut run = hands.run().await?;
         let fence = run.fence();
-        run.hands().write(&fence, &mut batch).await
+        let offset = run.hands().offset();
+        batch.shift(offset);
+        run.hands().write(&fence, &batch, offset).await
     }
 
     fn delivery_row(

@@ -29,7 +29,7 @@ impl<Db: Database> Run<Db> {
         if busy.is_some_and(|pruning| !pruning.is_finished()) {
             return;
         }
-        let (outbox, fence) = (self.outbox.clone(), self.engine.leases.fence());
+        let (outbox, fence) = (self.outbox.clone(), self.engine.leases().fence());
         self.pruning = Some(tokio::spawn(async move {
             let operations = outbox.operations();
             match operations.prune_within(time, Some(&fence)).await {

@@ -25,7 +25,7 @@ impl<Db: Database> Run<Db> {
             return;
         }
         self.sampled_at = Some(now);
-        let in_memory = self.engine.lanes.in_flight();
+        let in_memory = self.engine.in_memory();
         self.gauges.in_memory(in_memory, self.running.len());
         let busy = self.sampling.as_ref();
         if busy.is_some_and(|sampling| !sampling.is_finished()) {

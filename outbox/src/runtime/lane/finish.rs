@@ -13,7 +13,7 @@ impl Lanes {
     /// An invocation ended. If its lane's turn goes on: the record that runs now.
     pub(crate) fn finished(&mut self, work: &Work, decision: Decision) -> Option<i64> {
         let handler = work.handler;
-        if work.alone {
+        if work.is_detached {
             self.write(work, true, decision);
             self.unwritten.deliveries.push((work.record.id, handler));
         } else if let Some(next) = self.finished_in_lane(work, decision) {
@@ -83,7 +83,7 @@ impl Lanes {
         };
         let (id, ordered, skips) = (settings.id, self.settings.ordered, settings.skips);
         // Still in its lane: one that is tried alone has let the others pass.
-        let holds_lane = ordered && !work.alone;
+        let holds_lane = ordered && !work.is_detached;
         let row = waiting(work.part, &work.record, id, work.attempt);
         let row = match decision {
             Decision::Completed(completion) => {

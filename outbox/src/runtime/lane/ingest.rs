@@ -96,8 +96,8 @@ impl Lanes {
                 part,
                 handler,
                 attempt,
-                read: true,
-                alone: true,
+                from_row: true,
+                is_detached: true,
             };
             self.start_alone(alone);
             return true;

@@ -3,7 +3,7 @@
 use std::{collections::VecDeque, sync::Arc};
 
 use crate::record::{Attempt, Record};
-use crate::runtime::lane::{Turn, Work};
+use crate::runtime::lane::{Burst, Work};
 
 /// A handler by its place in the registry.
 pub(crate) type HandlerIx = u16;
@@ -67,20 +67,20 @@ impl Lane {
     }
 
     /// Begins a turn of at most so many.
-    pub(super) fn take_turn(&mut self, part: u16, most: usize) -> Option<Turn> {
+    pub(super) fn take_turn(&mut self, part: u16, most: usize) -> Option<Burst> {
         let handler = self.handler;
         let mut works = self.queue.iter().take(most.max(1)).map(|item| Work {
             record: Arc::clone(&item.record),
             part,
             handler,
             attempt: item.attempt,
-            read: item.read,
-            alone: false,
+            from_row: item.read,
+            is_detached: false,
         });
         let first = works.next()?;
-        let then: Vec<Work> = works.collect();
-        self.turn = 1 + then.len();
-        Some(Turn { first, then })
+        let rest: Vec<Work> = works.collect();
+        self.turn = 1 + rest.len();
+        Some(Burst { first, rest })
     }
 
     /// The record that runs.

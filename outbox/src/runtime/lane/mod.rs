@@ -70,22 +70,22 @@ pub(crate) struct Work {
     pub(crate) handler: HandlerIx,
     pub(crate) attempt: Attempt,
     /// Whether it was read from a delivery row. If not, it may have got one since, or be about to.
-    pub(crate) read: bool,
+    pub(crate) from_row: bool,
     /// Outside of its lane: retried while later records of the lane went on.
-    pub(crate) alone: bool,
+    pub(crate) is_detached: bool,
 }
 
 /// What a lane does with the place it has got: the first, then each of the others if the one
 /// before [is done](Decision::is_completed) and whoever runs them likes to go on.
 #[derive(Debug, Clone)]
-pub(crate) struct Turn {
+pub(crate) struct Burst {
     pub(crate) first: Work,
-    pub(crate) then: Vec<Work>,
+    pub(crate) rest: Vec<Work>,
 }
 
 /// What is to be written, and what may be forgotten once it is.
 #[derive(Debug, Default)]
-pub(crate) struct Unwritten {
+pub(crate) struct OutgoingBatch {
     pub(crate) batch: Batch,
     /// The [`Lanes::era`] it was taken in.
     era: u32,
@@ -94,6 +94,13 @@ pub(crate) struct Unwritten {
     lanes: Vec<(Box<str>, HandlerIx)>,
     /// Handlers with lanes that can be found as runnable once this is written.
     aside: Vec<HandlerIx>,
+}
+
+impl OutgoingBatch {
+    /// What is to be written.
+    pub(crate) fn batch(&self) -> &Batch {
+        &self.batch
+    }
 }
 
 /// All lanes of the partitions that this process owns.
@@ -111,14 +118,14 @@ pub(crate) struct Lanes {
     /// Grows when partitions are lost. What was taken to be written before says nothing about
     /// what was read after.
     era: u32,
-    unwritten: Unwritten,
-    start: Vec<Turn>,
+    unwritten: OutgoingBatch,
+    start: Vec<Burst>,
     checks: Vec<LaneName>,
     /// Partitions that are to be handed over: nothing is started in them.
     closed: BTreeSet<u16>,
     fetching: bool,
     /// Written, to be forgotten when the fetch that is under way has arrived.
-    fading: Vec<Unwritten>,
+    fading: Vec<OutgoingBatch>,
 }
 
 /// What is in memory is of this partition, since this era.
@@ -176,7 +183,7 @@ impl Lanes {
             records: HashMap::new(),
             deliveries: HashMap::new(),
             era: 0,
-            unwritten: Unwritten::default(),
+            unwritten: OutgoingBatch::default(),
             start: Vec::new(),
             checks: Vec::new(),
             closed: BTreeSet::new(),
@@ -210,7 +217,7 @@ impl Lanes {
     }
 
     /// Invocations to start now.
-    pub(crate) fn take_turns(&mut self) -> Vec<Turn> {
+    pub(crate) fn take_turns(&mut self) -> Vec<Burst> {
         mem::take(&mut self.start)
     }
 
@@ -219,8 +226,8 @@ impl Lanes {
     }
 
     /// What is to be written now. Goes back to [`written`](Self::written) when it is.
-    pub(crate) fn take_unwritten(&mut self) -> Option<Unwritten> {
-        self.has_unwritten().then(|| Unwritten {
+    pub(crate) fn take_unwritten(&mut self) -> Option<OutgoingBatch> {
+        self.has_unwritten().then(|| OutgoingBatch {
             era: self.era,
             ..mem::take(&mut self.unwritten)
         })
@@ -254,7 +261,7 @@ impl Lanes {
 
     /// What is left in memory, if anything is.
     #[cfg(test)]
-    fn left_over(&self) -> Option<String> {
+    pub(crate) fn left_over(&self) -> Option<String> {
         let places = |places: &Places| {
             places.taken > 0 || !places.waiting.is_empty() || !places.alone.is_empty()
         };
@@ -301,13 +308,6 @@ impl Lanes {
         keys.map(|(name, key)| (key.held.part, &**name))
     }
 
-    /// Whether this handler completes its records in its own transaction.
-    #[cfg(test)]
-    pub(crate) fn is_transactional(&self, handler: HandlerIx) -> bool {
-        self.settings(handler)
-            .is_some_and(|settings| settings.transactional)
-    }
-
     fn settings(&self, handler: HandlerIx) -> Option<&HandlerSettings> {
         self.settings.handlers.get(usize::from(handler))
     }
@@ -339,7 +339,7 @@ impl Key {
     fn split(
         &mut self,
         settings: &LaneSettings,
-        unwritten: &mut Unwritten,
+        unwritten: &mut OutgoingBatch,
         deliveries: &mut HashMap<(i64, HandlerIx), Held>,
     ) {
         for hot in self.hot.drain(..) {

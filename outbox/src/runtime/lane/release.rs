@@ -2,7 +2,7 @@
 
 use std::{mem, sync::Arc};
 
-use crate::runtime::lane::{HandlerIx, Lane, Lanes, Stand, Turn, Unwritten, Work};
+use crate::runtime::lane::{Burst, HandlerIx, Lane, Lanes, OutgoingBatch, Stand, Work};
 use crate::store::LaneName;
 
 /// How much of a long queue stays in memory when there is no room: as much as is read of a parked
@@ -71,10 +71,10 @@ impl Lanes {
         }
         if self.fetching && lane.lingers {
             let lane = (key.into(), handler);
-            self.fading.push(Unwritten {
+            self.fading.push(OutgoingBatch {
                 era: self.era,
                 lanes: vec![lane],
-                ..Unwritten::default()
+                ..OutgoingBatch::default()
             });
         } else if entry.drop_lane(handler) {
             self.keys.remove(key);
@@ -97,8 +97,8 @@ impl Lanes {
         let all = self.settings.handlers.get(handler);
         if all.is_some_and(|settings| places.taken < settings.places) {
             places.taken += 1;
-            let then = Vec::new();
-            self.start.push(Turn { first: work, then });
+            let rest = Vec::new();
+            self.start.push(Burst { first: work, rest });
         } else {
             places.alone.push_back(work);
         }
@@ -111,7 +111,7 @@ impl Lanes {
         let closed = self.closed.contains(&work.part);
         let places = self.handlers.get(usize::from(handler));
         let paused = places.is_some_and(|places| places.paused);
-        if work.alone {
+        if work.is_detached {
             if closed || paused {
                 // Still due in the database.
                 let delivery = (work.record.id, handler);
@@ -179,7 +179,7 @@ impl Lanes {
 
     /// A batch is written: what it was about may leave memory, at once or when the fetch that is
     /// under way, which may have seen the time before, has arrived.
-    pub(crate) fn written(&mut self, written: Unwritten) {
+    pub(crate) fn written(&mut self, written: OutgoingBatch) {
         let era = written.era;
         for (key, handler) in &written.lanes {
             if let Some(lane) = self.lane_of(key, *handler, era) {
@@ -205,7 +205,7 @@ impl Lanes {
         key.filter(|key| key.held.era <= era)?.lane(handler)
     }
 
-    pub(super) fn forget(&mut self, gone: &Unwritten) {
+    pub(super) fn forget(&mut self, gone: &OutgoingBatch) {
         let era = gone.era;
         for id in &gone.records {
             if self.records.get(id).is_some_and(|held| held.era <= era) {

@@ -38,8 +38,12 @@ pub(crate) struct LeaseChanges {
 }
 
 impl LeaseTable {
-    pub(crate) fn new(duration: Duration, renew_below: Duration, now: Instant) -> Self {
-        let owner = Uuid::now_v7();
+    pub(crate) fn new(
+        owner: Uuid,
+        duration: Duration,
+        renew_below: Duration,
+        now: Instant,
+    ) -> Self {
         Self {
             owner,
             held: BTreeMap::new(),
@@ -150,7 +154,7 @@ mod tests {
     async fn a_new_epoch_is_lost_and_gained() {
         let start = Instant::now();
         let secs = Duration::from_secs;
-        let mut leases = LeaseTable::new(secs(30), secs(20), start);
+        let mut leases = LeaseTable::new(Uuid::nil(), secs(30), secs(20), start);
         assert!(!leases.are_valid(start));
         let changes = leases.claimed(&[lease(1, 1), lease(2, 5)], start);
         assert_eq!((changes.gained, changes.lost), (vec![1, 2], vec![]));

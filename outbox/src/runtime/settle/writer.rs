@@ -6,14 +6,14 @@ use tokio::time::Instant;
 
 use crate::runtime::event_loop::Run;
 use crate::{
-    runtime::{lane::Unwritten, settle::settler::Settler},
+    runtime::{lane::OutgoingBatch, settle::settler::Settler},
     store::Database,
 };
 
 /// What the writing task gives back.
 pub(in crate::runtime) struct Written<Db: Database> {
     pub(in crate::runtime) settler: Settler<Db>,
-    pub(in crate::runtime) unwritten: Unwritten,
+    pub(in crate::runtime) unwritten: OutgoingBatch,
 }
 
 /// While others run, what is done waits for so many more of them, so that one statement says it of
@@ -25,28 +25,28 @@ pub(in crate::runtime) const LINGER: Duration = Duration::from_millis(2);
 impl<Db: Database> Run<Db> {
     /// Writes what is to be written, unless more of the same will come in a moment.
     pub(in crate::runtime) fn start_writing(&mut self, now: Instant) {
-        let few = self.engine.lanes.done() < TOGETHER;
+        let few = self.engine.completions() < TOGETHER;
         let soon = now.duration_since(self.wrote_at) < LINGER;
-        self.lingers = few && soon && !self.running.is_empty() && self.engine.lanes.are_only_done();
+        self.lingers =
+            few && soon && !self.running.is_empty() && self.engine.has_only_completions();
         if !self.lingers {
             self.write_now();
         }
     }
 
     pub(in crate::runtime) fn write_now(&mut self) {
-        if self.settler.is_none() || !self.engine.lanes.has_unwritten() {
+        if self.settler.is_none() || !self.engine.has_batch() {
             return;
         }
-        let (Some(mut settler), Some(mut unwritten)) =
-            (self.settler.take(), self.engine.lanes.take_unwritten())
+        let offset = self.outbox.inner.offset();
+        let (Some(mut settler), Some(unwritten)) =
+            (self.settler.take(), self.engine.take_batch(offset))
         else {
             return;
         };
-        unwritten.batch.shift(self.outbox.inner.offset());
-        self.engine.will_block(unwritten.batch.blocking());
-        let fence = self.engine.leases.fence();
+        let fence = self.engine.leases().fence();
         self.writing = Some(tokio::spawn(async move {
-            settler.write(&fence, &unwritten.batch).await;
+            settler.write(&fence, unwritten.batch()).await;
             Written { settler, unwritten }
         }));
     }
@@ -57,12 +57,12 @@ impl<Db: Database> Run<Db> {
         match written {
             Some(Written { settler, unwritten }) => {
                 self.settler = Some(settler);
-                self.meters.wrote(&unwritten.batch);
+                self.meters.wrote(unwritten.batch());
                 // Not before it is written: a fetch in between would find nothing.
-                if let Some(delay) = unwritten.batch.first_due() {
+                if let Some(delay) = unwritten.batch().first_due() {
                     self.agenda.due_in(Instant::now(), delay);
                 }
-                self.engine.lanes.written(unwritten);
+                self.engine.on_written(unwritten);
             }
             None => self.begin_anew(),
         }

@@ -138,7 +138,7 @@ impl<Db: Database> HandlerAttempt<'_, Db> {
         }
         let row = completed_row(self.work, self.handler.id());
         let (names, keep) = (&self.inner.names, self.inner.keeps_completed());
-        let (fence, stored) = (self.fence, self.work.read);
+        let (fence, stored) = (self.fence, self.work.from_row);
         let completed =
             Db::complete_in_transaction(&mut transaction, names, fence, &row, stored, keep).await;
         let committed = match completed {

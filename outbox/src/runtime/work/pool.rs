@@ -27,7 +27,7 @@ use crate::{
     outbox::Inner,
     retry::{Decision, FailedBecause},
     runtime::{
-        lane::{Turn, Work},
+        lane::{Burst, Work},
         meters::Durations,
     },
     store::{Database, Fence},
@@ -80,7 +80,7 @@ struct Shared<Db: Database> {
 /// Written by the dispatcher's loop and by members.
 #[derive(Default)]
 struct State {
-    queue: VecDeque<(Turn, Arc<StartContext>)>,
+    queue: VecDeque<(Burst, Arc<StartContext>)>,
     /// How many were taken from it.
     taken: u64,
     members: HashMap<u64, Member>,
@@ -117,7 +117,7 @@ impl<Db: Database> WorkerPool<Db> {
     }
 
     /// These are to be run.
-    pub(in crate::runtime) fn start(&self, turns: Vec<Turn>, terms: &Arc<StartContext>) {
+    pub(in crate::runtime) fn start(&self, turns: Vec<Burst>, terms: &Arc<StartContext>) {
         let mut state = self.shared.state();
         let turns = turns.into_iter().map(|turn| (turn, Arc::clone(terms)));
         state.queue.extend(turns);
@@ -191,9 +191,9 @@ impl<Db: Database> Shared<Db> {
     /// Dropped where it waits in a handler, that invocation ends there.
     async fn serve(self: Arc<Self>, id: u64) {
         let (mut waited, mut in_a_row) = (false, 0);
-        while let Some((Turn { first, then }, terms)) = self.next(id, waited) {
+        while let Some((Burst { first, rest }, terms)) = self.next(id, waited) {
             let begun = Instant::now();
-            let (mut next, mut then) = (Some(first), then.into_iter());
+            let (mut next, mut rest) = (Some(first), rest.into_iter());
             waited = false;
             while let Some(work) = next {
                 let decision = {
@@ -217,7 +217,7 @@ impl<Db: Database> Shared<Db> {
                     yield_now().await;
                 }
                 // Of one that is not done, the lane knows that nothing was begun behind it.
-                next = then.next().filter(|_| is_done);
+                next = rest.next().filter(|_| is_done);
                 let ends = |_: &mut Work| waited || begun.elapsed() > A_TURN || !self.goes_on(id);
                 if let Some(work) = next.take_if(ends) {
                     self.answer(work, &terms, None);
@@ -244,7 +244,7 @@ impl<Db: Database> Shared<Db> {
     }
 
     /// What a member is to run next. None: it is not needed any more, or was stopped.
-    fn next(&self, id: u64, waited: bool) -> Option<(Turn, Arc<StartContext>)> {
+    fn next(&self, id: u64, waited: bool) -> Option<(Burst, Arc<StartContext>)> {
         let mut state = self.state();
         let state = &mut *state;
         let member = state.members.get_mut(&id)?;

@@ -28,14 +28,14 @@ pub(in crate::runtime) struct Started {
 impl<Db: Database> Run<Db> {
     /// Starts what the lanes say, unless another process may own it by now.
     pub(in crate::runtime) fn start_work(&mut self, now: Instant) {
-        if self.engine.lanes.has_turns() {
+        if self.engine.has_bursts() {
             self.confirm(now);
         }
         let trusted = self.session().is_trusted(self.confirmed, now);
-        if !trusted || !self.engine.leases.are_valid(now) {
+        if !trusted || !self.engine.leases().are_valid(now) {
             return;
         }
-        let turns = self.engine.lanes.take_turns();
+        let turns = self.engine.take_bursts();
         if turns.is_empty() {
             return;
         }
@@ -43,9 +43,9 @@ impl<Db: Database> Run<Db> {
         let number = self.starts;
         let terms = Arc::new(StartContext {
             number,
-            fence: self.engine.leases.fence(),
+            fence: self.engine.leases().fence(),
             permit: StartPermit {
-                until: self.engine.leases.valid_until(),
+                until: self.engine.leases().valid_until(),
                 session: self.session.clone(),
                 confirmed: self.confirmed,
             },
@@ -75,11 +75,11 @@ impl<Db: Database> Run<Db> {
             }
             let started = started.remove();
             let Some(decision) = decision else {
-                self.engine.lanes.not_begun(work);
+                self.engine.on_not_started(work);
                 continue;
             };
             self.meters.answered(&work, &decision, now);
-            if let Some(next) = self.engine.lanes.finished(&work, decision) {
+            if let Some(next) = self.engine.on_finished(&work, decision) {
                 self.running.insert((next, work.handler), started);
             }
         }

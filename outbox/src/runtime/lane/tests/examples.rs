@@ -5,7 +5,7 @@ use crate::runtime::lane::tests::{
     world::{End, decision},
 };
 use crate::{
-    runtime::lane::{HandlerIx, Lanes, Route, Unwritten, Work},
+    runtime::lane::{HandlerIx, Lanes, OutgoingBatch, Route, Work},
     store::{FetchedDelivery, FetchedRecord, LaneName},
 };
 
@@ -86,12 +86,12 @@ impl Bench {
         self.lanes.finished(&work, decision(&work, end));
     }
 
-    fn batch(&mut self) -> Unwritten {
+    fn batch(&mut self) -> OutgoingBatch {
         self.lanes.take_unwritten().unwrap()
     }
 
     /// The rows that a batch is to write: splits, then changes.
-    fn rows(unwritten: &Unwritten) -> Vec<(i64, &'static str, &'static str)> {
+    fn rows(unwritten: &OutgoingBatch) -> Vec<(i64, &'static str, &'static str)> {
         let batch = &unwritten.batch;
         let rows = batch.split_rows.iter().chain(&batch.changed);
         rows.map(|row| (row.record_id, row.handler, row.status))

@@ -46,7 +46,7 @@ fn lanes_that_were_put_aside_are_looked_for_when_they_are_written() {
     let mut world = world(false);
     publish(&mut world, &[(0, "three"), (1, "three")]);
     read(&mut world);
-    assert!(world.engine.spill());
+    assert!(world.engine.evict());
     world.finish(1, End::Completed);
     read(&mut world);
     assert!(finish(&mut world));

@@ -77,7 +77,9 @@ impl Laws {
         let beside = running.find(|other| {
             other.handler == work.handler
                 && (other.record.id == id
-                    || !other.alone && !work.alone && other.record.key == work.record.key)
+                    || !other.is_detached
+                        && !work.is_detached
+                        && other.record.key == work.record.key)
         });
         assert!(beside.is_none(), "{work:?} starts beside {beside:?}");
         let attempt = work.attempt.number;
@@ -86,7 +88,7 @@ impl Laws {
         let again = self.completed.contains(&(id, handler));
         assert!(!again, "{id} was completed by {handler} and starts again");
         self.parts.insert(id, work.part);
-        if !work.alone {
+        if !work.is_detached {
             self.is_first(db, id, handler);
         }
     }

@@ -12,13 +12,14 @@ mod world;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use tokio::time::Instant;
+use uuid::Uuid;
 
 use crate::{
     handler::{Context, Outcome},
     record::{Attempt, Record},
     registry::{EventMatch, Invocation, Location, PermanentFailure, Registration, route::Router},
     runtime::{
-        engine::Engine,
+        engine::{Engine, EngineOptions},
         lane::{HandlerSettings, LaneSettings},
         ownership::lease_table::LeaseTable,
     },
@@ -58,9 +59,16 @@ impl Setup {
 
     fn engine(self) -> Engine {
         let secs = Duration::from_secs;
-        let leases = LeaseTable::new(secs(30), secs(20), Instant::now());
+        let leases = LeaseTable::new(Uuid::now_v7(), secs(30), secs(20), Instant::now());
         let router = Arc::new(Router::of(REGISTRATIONS.iter().collect()));
-        Engine::new(self.settings(), leases, router, Vec::new(), 2, self.most)
+        Engine::new(EngineOptions {
+            lanes: self.settings(),
+            leases,
+            router,
+            renames: Vec::new(),
+            partitions: 2,
+            max_records: self.most,
+        })
     }
 }
 
@@ -100,7 +108,7 @@ const fn registration(id: &'static str, events: &'static [&'static str]) -> Regi
 fn record(id: i64, key: &str, event: &str) -> Record {
     Record {
         id,
-        event_id: uuid::Uuid::nil(),
+        event_id: Uuid::nil(),
         event: event.to_owned(),
         version: 1,
         key: key.to_owned(),

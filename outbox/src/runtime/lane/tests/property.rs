@@ -138,7 +138,7 @@ fn step(world: &mut World, step: Step) {
         Step::Discard(at, failed) => world.discard(at, failed),
         Step::Pause(handler, paused) => world.pause(handler, paused),
         Step::Spill => {
-            world.engine.spill();
+            world.engine.evict();
         }
         Step::Steal(part, work) => world.steal(part, work),
         Step::ClaimRequest(all) => world.claim(all),
@@ -159,7 +159,7 @@ fn comes_to_rest(world: &mut World) {
         }
         world.arrive(true);
     }
-    panic!("reads on and on: {:?}", world.engine.lanes);
+    panic!("reads on and on: {:?}", world.engine);
 }
 
 fn is_done(world: &World) -> bool {
@@ -193,7 +193,7 @@ pub(super) fn finish(world: &mut World) -> bool {
             world.laws.nothing_is_lost(&world.db);
             // The last fetch lets go of what it could have been wrong about.
             world.arrive(true);
-            assert_eq!(world.engine.lanes.left_over(), None);
+            assert_eq!(world.engine.leftovers(), None);
             return round < 200;
         }
         world.round(true, true);
