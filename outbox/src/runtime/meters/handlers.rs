@@ -9,10 +9,11 @@ use tokio::time::Instant;
 
 use crate::telemetry::metrics::{Metric, is_recorded, names};
 use crate::{
-    handler::{FailureKind, HandlerError},
+    handler::FailureKind,
+    record::failure::Failure,
     registry::Registry,
-    retry::{Completion, Decision, FailedBecause},
-    runtime::lane::{HandlerIx, Work},
+    retry::FailedBecause,
+    runtime::lane::{AttemptEnd, HandlerIx, Work},
 };
 
 /// One handler's.
@@ -73,32 +74,30 @@ impl OfHandler {
     }
 
     /// An invocation ended, of a record that is still ours.
-    pub(super) fn answered(&self, work: &Work, decision: &Decision, now: Timestamp) {
-        let outcome = match decision {
-            Decision::Completed(completion) => {
-                let latency = now.duration_since(work.record.created_at);
-                // The two clocks may differ.
-                self.latency.record(latency.as_secs_f64().max(0.0));
-                match completion {
-                    Completion::Handled => &self.completed,
-                    Completion::Skipped => &self.skipped,
-                    Completion::FellBack { error, .. } => {
-                        self.failed_as(error);
-                        &self.fell_back
-                    }
-                }
+    pub(super) fn answered(&self, work: &Work, end: &AttemptEnd, now: Timestamp) {
+        if end.is_completed() {
+            let latency = now.duration_since(work.record.created_at);
+            // The two clocks may differ.
+            self.latency.record(latency.as_secs_f64().max(0.0));
+        }
+        let outcome = match end {
+            AttemptEnd::Handled => &self.completed,
+            AttemptEnd::Skipped => &self.skipped,
+            AttemptEnd::FellBack { failure, .. } => {
+                self.failed_as(failure);
+                &self.fell_back
             }
-            Decision::RetryAt { error, .. } => {
-                self.failed_as(error);
+            AttemptEnd::Retry { failure, .. } => {
+                self.failed_as(failure);
                 &self.retry
             }
-            Decision::Failed { error, because } => {
-                self.failed_as(error);
+            AttemptEnd::Failed { failure, because } => {
+                self.failed_as(failure);
                 self.causes[cause(*because)].increment(1);
                 &self.failed
             }
             // As if it had not run.
-            Decision::NoHandler(_) => return,
+            AttemptEnd::NoHandler => return,
         };
         outcome.increment(1);
         if work.attempt.number > 1 {
@@ -106,8 +105,8 @@ impl OfHandler {
         }
     }
 
-    fn failed_as(&self, error: &HandlerError) {
-        self.kinds[kind(error.kind())].increment(1);
+    fn failed_as(&self, failure: &Failure) {
+        self.kinds[kind(failure.kind)].increment(1);
     }
 }
 

@@ -4,9 +4,12 @@ use ::metrics::{Counter, Histogram};
 use jiff::Timestamp;
 
 use crate::{
+    record::DeliveryStatus,
     registry::Registry,
-    retry::Decision,
-    runtime::{lane::Work, signals::Signals},
+    runtime::{
+        lane::{AttemptEnd, Work},
+        signals::Signals,
+    },
     store::{Batch, DeliveryRow},
 };
 use crate::{runtime::meters::handlers::OfHandler, telemetry::metrics::names};
@@ -48,15 +51,15 @@ impl Meters {
     }
 
     /// An invocation ended, of a record that is still ours.
-    pub(crate) fn answered(&self, work: &Work, decision: &Decision, now: Timestamp) {
+    pub(crate) fn answered(&self, work: &Work, end: &AttemptEnd, now: Timestamp) {
         if let Some(handler) = self.handlers.get(usize::from(work.handler)) {
-            handler.answered(work, decision, now);
+            handler.answered(work, end, now);
         }
     }
 
     /// A batch was written.
     pub(crate) fn wrote(&self, batch: &Batch) {
-        let ended = |row: &&DeliveryRow| row.status == "completed";
+        let ended = |row: &&DeliveryRow| row.status == DeliveryStatus::Completed;
         let done = batch.done.len() + batch.changed.iter().filter(ended).count();
         self.completions.increment(count(done));
         let size = batch.done.len() + batch.unhandled.len() + batch.split.len();

@@ -21,13 +21,16 @@ use tokio::{
     time::Instant,
 };
 
-use crate::runtime::{ownership::permit::StartPermit, work::attempt::HandlerAttempt};
+use crate::runtime::{
+    ownership::permit::StartPermit,
+    work::attempt::{HandlerAttempt, attempt_end},
+};
 use crate::{
     handler::Panicked,
     outbox::Inner,
     retry::{Decision, FailedBecause},
     runtime::{
-        lane::{Burst, Work},
+        lane::{AttemptEnd, Burst, Work},
         meters::Durations,
     },
     store::{Database, Fence},
@@ -39,7 +42,7 @@ pub(in crate::runtime) struct Finished {
     /// [`StartContext::number`].
     pub(in crate::runtime) number: u64,
     /// None if it was not begun.
-    pub(in crate::runtime) decision: Option<Decision>,
+    pub(in crate::runtime) end: Option<AttemptEnd>,
 }
 
 /// Nobody has taken anything from the queue for this long: all are held up by handlers that do not
@@ -196,7 +199,7 @@ impl<Db: Database> Shared<Db> {
             let (mut next, mut rest) = (Some(first), rest.into_iter());
             waited = false;
             while let Some(work) = next {
-                let decision = {
+                let end = {
                     let mut invocation = pin!(self.invoke(&work, &terms));
                     poll_fn(|context| {
                         let polled = invocation.as_mut().poll(context);
@@ -208,8 +211,8 @@ impl<Db: Database> Shared<Db> {
                     })
                     .await
                 };
-                let is_done = decision.as_ref().is_some_and(Decision::is_completed);
-                self.answer(work, &terms, decision);
+                let is_done = end.as_ref().is_some_and(AttemptEnd::is_completed);
+                self.answer(work, &terms, end);
                 in_a_row += 1;
                 if in_a_row == IN_A_ROW {
                     in_a_row = 0;
@@ -226,14 +229,10 @@ impl<Db: Database> Shared<Db> {
         }
     }
 
-    fn answer(&self, work: Work, terms: &StartContext, decision: Option<Decision>) {
+    fn answer(&self, work: Work, terms: &StartContext, end: Option<AttemptEnd>) {
         let number = terms.number;
         // The loop has ended if nobody takes it; the record is delivered again.
-        let _ = self.finished.send(Finished {
-            work,
-            number,
-            decision,
-        });
+        let _ = self.finished.send(Finished { work, number, end });
     }
 
     /// Whether a member that has not waited may begin the next of its turn.
@@ -278,7 +277,7 @@ impl<Db: Database> Shared<Db> {
         }
     }
 
-    async fn invoke(&self, work: &Work, terms: &StartContext) -> Option<Decision> {
+    async fn invoke(&self, work: &Work, terms: &StartContext) -> Option<AttemptEnd> {
         let handler = self
             .inner
             .registry
@@ -297,13 +296,15 @@ impl<Db: Database> Shared<Db> {
         if !matches!(decision, Ok(None)) {
             self.durations.took(work.handler, begun);
         }
-        decision.unwrap_or_else(|panic| {
+        let decision = decision.unwrap_or_else(|panic| {
             let decision = Decision::Failed {
                 error: Panicked::with(&*panic),
                 because: FailedBecause::PolicyPanicked,
             };
             handler.decided(&work.record, work.attempt, &decision, &*self.inner.clock);
             Some(decision)
-        })
+        });
+        // Here, in the worker: it prints and drops the error, which is the user's.
+        decision.map(|decision| attempt_end(handler.id(), decision))
     }
 }

@@ -60,12 +60,7 @@ impl<Db: Database> Run<Db> {
 
     pub(in crate::runtime) fn handlers_finished(&mut self, answers: &mut Vec<Finished>) {
         let now = SystemClock.now();
-        for Finished {
-            work,
-            number,
-            decision,
-        } in answers.drain(..)
-        {
+        for Finished { work, number, end } in answers.drain(..) {
             let Entry::Occupied(started) = self.running.entry((work.record.id, work.handler))
             else {
                 continue;
@@ -74,12 +69,12 @@ impl<Db: Database> Run<Db> {
                 continue;
             }
             let started = started.remove();
-            let Some(decision) = decision else {
+            let Some(end) = end else {
                 self.engine.on_not_started(work);
                 continue;
             };
-            self.meters.answered(&work, &decision, now);
-            if let Some(next) = self.engine.on_finished(&work, decision) {
+            self.meters.answered(&work, &end, now);
+            if let Some(next) = self.engine.on_finished(&work, end) {
                 self.running.insert((next, work.handler), started);
             }
         }
