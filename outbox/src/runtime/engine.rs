@@ -7,12 +7,11 @@ use tokio::time::Instant;
 
 use crate::{
     registry::route::Router,
-    retry::Decision,
     runtime::{
         fetch::{
             BlockingKeys, FetchPlan, FetchRequest, FetchSummary, Fetched, PollReason, Watermarks,
         },
-        lane::{Burst, HandlerIx, LaneSettings, Lanes, OutgoingBatch, Route, Work},
+        lane::{AttemptEnd, Burst, HandlerIx, LaneSettings, Lanes, OutgoingBatch, Route, Work},
         meters::Unhandled,
         ownership::{
             claim::ClaimRequest,
@@ -434,8 +433,8 @@ impl Engine {
     }
 
     /// An invocation ended. The id of the record that runs next in the same burst, if one does.
-    pub(crate) fn on_finished(&mut self, work: &Work, decision: Decision) -> Option<i64> {
-        self.lanes.finished(work, decision)
+    pub(crate) fn on_finished(&mut self, work: &Work, end: AttemptEnd) -> Option<i64> {
+        self.lanes.finished(work, end)
     }
 
     /// An invocation was not started, because this process may no longer own it, or because its

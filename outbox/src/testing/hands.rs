@@ -18,13 +18,13 @@ use crate::{
         Outbox, Result,
         clock::{Clock as _, ManualClock, SystemClock},
     },
-    retry::{Decision, NoHandler},
+    retry::Decision,
     runtime::{
         engine::Engine,
         fetch::{FetchRequest, Fetcher, PollReason},
-        lane::{HandlerIx, Work},
+        lane::{AttemptEnd, HandlerIx, Work},
         settle::settler::Settler,
-        work::attempt::HandlerAttempt,
+        work::attempt::{HandlerAttempt, attempt_end},
     },
     store::{Batch, Fence, sqlite::testing as sql},
 };
@@ -125,7 +125,7 @@ impl Hands {
         let due: Vec<(i64, &str, i64)> = rows
             .filter_map(|row| Some((row.record_id, row.handler, now.saturating_add(row.delay?))))
             .collect();
-        let written = self.settler.try_write(fence, batch).await;
+        let written = self.settler.write_once(fence, batch).await;
         written.map_err(database)?;
         if due.is_empty() {
             return Ok(());
@@ -177,7 +177,7 @@ impl Run<'_> {
             work: &work,
             permit: None,
         };
-        let Some(decision) = attempt.dispatch().await else {
+        let Some(decision) = attempt.run().await else {
             return Ok(None);
         };
         let step = Step::of(&work, entry.id(), at, &decision);
@@ -187,7 +187,8 @@ impl Run<'_> {
             self.read_at = None;
         }
         self.begun.insert(work.record.id);
-        self.engine.on_finished(&work, decision);
+        self.engine
+            .on_finished(&work, attempt_end(entry.id(), decision));
         self.write().await?;
         Ok(step)
     }
@@ -198,12 +199,7 @@ impl Run<'_> {
         for ((record_id, _), work) in mem::take(&mut self.ready) {
             let only_here = self.begun.contains(&record_id) && !work.attempt.is_retry();
             if only_here && !work.is_detached {
-                let not_run = Decision::NoHandler(NoHandler {
-                    event: work.record.event.clone(),
-                    handler: None,
-                    nearest: None,
-                });
-                self.engine.on_finished(&work, not_run);
+                self.engine.on_finished(&work, AttemptEnd::NoHandler);
             }
         }
         self.write().await

@@ -6,6 +6,7 @@ pub(crate) mod blocking_keys;
 pub(crate) mod fetcher;
 pub(crate) mod late_writers;
 pub(crate) mod plan;
+pub(super) mod reader;
 pub(crate) mod watermarks;
 
 pub(crate) use blocking_keys::BlockingKeys;

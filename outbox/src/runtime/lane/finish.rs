@@ -1,22 +1,22 @@
 //! What a handler decided becomes what is to be written, and the lane goes on.
 
 use crate::runtime::lane::{
-    HandlerIx, Item, Lanes, Stand, Work,
-    row::{failed, failure, waiting},
+    AttemptEnd, HandlerIx, Item, Lanes, Stand, Work,
+    row::{completed, failed, failure_row, waiting},
 };
 use crate::{
-    retry::{Completion, Decision},
+    record::DeliveryStatus,
     store::{DeliveryRow, FailureRow, micros},
 };
 
 impl Lanes {
     /// An invocation ended. If its lane's turn goes on: the record that runs now.
-    pub(crate) fn finished(&mut self, work: &Work, decision: Decision) -> Option<i64> {
+    pub(crate) fn finished(&mut self, work: &Work, end: AttemptEnd) -> Option<i64> {
         let handler = work.handler;
         if work.is_detached {
-            self.write(work, true, decision);
+            self.write(work, true, end);
             self.unwritten.deliveries.push((work.record.id, handler));
-        } else if let Some(next) = self.finished_in_lane(work, decision) {
+        } else if let Some(next) = self.finished_in_lane(work, end) {
             return Some(next);
         }
         self.leave_place(handler);
@@ -27,7 +27,7 @@ impl Lanes {
 
     /// The record that runs now. None if the lane's turn has ended, or it is not in memory, because
     /// its partition was lost.
-    fn finished_in_lane(&mut self, work: &Work, decision: Decision) -> Option<i64> {
+    fn finished_in_lane(&mut self, work: &Work, end: AttemptEnd) -> Option<i64> {
         let id = work.record.id;
         let key = self.keys.get_mut(&*work.record.key)?;
         let lane = key.lane(work.handler)?;
@@ -36,7 +36,7 @@ impl Lanes {
         }
         let stored = lane.queue.pop_front()?.stored;
         lane.turn -= 1;
-        if !decision.is_completed() {
+        if !end.is_completed() {
             // Nothing behind it was begun.
             lane.turn = 0;
         } else if lane.turn == 0
@@ -46,8 +46,7 @@ impl Lanes {
         }
 
         let next = lane.running().map(|item| item.record.id);
-        let fell_back = matches!(decision, Decision::Completed(Completion::FellBack { .. }));
-        if !stored && !fell_back && matches!(decision, Decision::Completed(_)) {
+        if !stored && matches!(end, AttemptEnd::Handled | AttemptEnd::Skipped) {
             let at = key.hot.iter().position(|hot| hot.record.id == id)?;
             let hot = key.hot.get_mut(at)?;
             hot.unfinished.retain(|handler| *handler != work.handler);
@@ -62,7 +61,7 @@ impl Lanes {
         if !stored {
             key.split(&self.settings, &mut self.unwritten, &mut self.deliveries);
         }
-        let blocks = self.write(work, stored, decision);
+        let blocks = self.write(work, stored, end);
         self.unwritten.deliveries.push((id, work.handler));
         if blocks {
             self.block(&work.record.key, work.handler);
@@ -77,7 +76,7 @@ impl Lanes {
     }
 
     /// The rows of a delivery that ended or failed. Whether its lane waits behind it.
-    fn write(&mut self, work: &Work, stored: bool, decision: Decision) -> bool {
+    fn write(&mut self, work: &Work, stored: bool, end: AttemptEnd) -> bool {
         let Some(settings) = self.settings(work.handler) else {
             return false;
         };
@@ -85,26 +84,23 @@ impl Lanes {
         // Still in its lane: one that is tried alone has let the others pass.
         let holds_lane = ordered && !work.is_detached;
         let row = waiting(work.part, &work.record, id, work.attempt);
-        let row = match decision {
-            Decision::Completed(completion) => {
-                // A fallback that succeeded leaves the failure in the history.
-                if let Completion::FellBack { error, .. } = &completion {
-                    self.remember(failure(work, id, error));
-                }
-                DeliveryRow {
-                    status: "completed",
-                    blocking: false,
-                    ..row
-                }
+        let row = match end {
+            AttemptEnd::Handled | AttemptEnd::Skipped => completed(row),
+            AttemptEnd::FellBack { failure, .. } => {
+                // The failure is in the history although the fallback completed the record.
+                self.remember(failure_row(work, id, failure));
+                completed(row)
             }
-            Decision::RetryAt {
-                delay, next, error, ..
+            AttemptEnd::Retry {
+                delay,
+                next,
+                failure,
             } => {
-                let failure = failure(work, id, &error);
+                let failure = failure_row(work, id, failure);
                 let row = failed(row, &failure);
                 self.remember(failure);
                 DeliveryRow {
-                    status: "retrying",
+                    status: DeliveryStatus::Retrying,
                     blocking: holds_lane,
                     attempt: next.number,
                     failure_count: next.failure_count,
@@ -113,24 +109,23 @@ impl Lanes {
                     ..row
                 }
             }
-            Decision::Failed { error, .. } => {
-                let failure = failure(work, id, &error);
+            AttemptEnd::Failed { failure, .. } => {
+                let failure = failure_row(work, id, failure);
                 let row = failed(row, &failure);
                 self.remember(failure);
                 DeliveryRow {
-                    status: "failed",
+                    status: DeliveryStatus::Failed,
                     blocking: holds_lane && !skips,
                     ..row
                 }
             }
-            // The routes of this process said otherwise a moment ago; as if it had not run.
-            Decision::NoHandler(_) => row,
+            AttemptEnd::NoHandler => row,
         };
         let blocks = row.blocking;
         let batch = &mut self.unwritten.batch;
         // Just split: its row is among the last ones, and can be what it is to be from the start.
         let same = |new: &&mut DeliveryRow| (new.record_id, new.handler) == (row.record_id, id);
-        let new = match stored || row.status == "completed" {
+        let new = match stored || row.status == DeliveryStatus::Completed {
             true => None,
             false => batch.split_rows.iter_mut().rev().find(same),
         };

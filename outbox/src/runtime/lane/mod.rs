@@ -10,6 +10,7 @@
 //! split together, in their order: a lane that has rows has them for all it holds, so that after
 //! a crash nothing that was behind comes first.
 
+mod attempt_end;
 mod close;
 mod finish;
 mod ingest;
@@ -29,6 +30,7 @@ use std::{
 use hashbrown::{HashMap, HashSet};
 use smallvec::SmallVec;
 
+pub(crate) use attempt_end::AttemptEnd;
 pub(crate) use ingest::Route;
 pub(crate) use lane::HandlerIx;
 use lane::{Item, Lane, Stand};

@@ -2,17 +2,21 @@
 
 use crate::runtime::lane::Work;
 use crate::{
-    handler::HandlerError,
-    record::{Attempt, Record, failure::Failure},
+    record::{Attempt, DeliveryStatus, Record, failure::Failure},
     store::{DeliveryRow, FailureRow},
 };
 
 /// A delivery that is done.
 pub(crate) fn completed_row(work: &Work, handler: &'static str) -> DeliveryRow {
+    completed(waiting(work.part, &work.record, handler, work.attempt))
+}
+
+/// The same delivery, done.
+pub(super) fn completed(row: DeliveryRow) -> DeliveryRow {
     DeliveryRow {
-        status: "completed",
+        status: DeliveryStatus::Completed,
         blocking: false,
-        ..waiting(work.part, &work.record, handler, work.attempt)
+        ..row
     }
 }
 
@@ -38,7 +42,7 @@ pub(super) fn waiting(
         part,
         key: record.key.clone(),
         handler,
-        status: "waiting",
+        status: DeliveryStatus::Waiting,
         blocking: true,
         attempt: attempt.number,
         failure_count: attempt.failure_count,
@@ -52,14 +56,13 @@ pub(super) fn waiting(
 }
 
 /// An attempt that failed, for the history.
-pub(super) fn failure(work: &Work, handler: &'static str, error: &HandlerError) -> FailureRow {
-    let failure = Failure::of(handler, error);
+pub(super) fn failure_row(work: &Work, handler: &'static str, failure: Failure) -> FailureRow {
     FailureRow {
         record_id: work.record.id,
         part: work.part,
         handler,
         attempt: work.attempt.number,
-        kind: failure.kind,
+        kind: failure.kind_name(),
         fingerprint: failure.fingerprint,
         error: failure.text,
     }

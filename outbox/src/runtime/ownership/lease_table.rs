@@ -81,11 +81,6 @@ impl LeaseTable {
         self.valid_until = asked_at + self.duration;
     }
 
-    /// Whether work may be started: nobody else can own these partitions yet.
-    pub(crate) fn are_valid(&self, now: Instant) -> bool {
-        now < self.valid_until
-    }
-
     /// These are given up.
     pub(crate) fn give_up(&mut self, parts: &[u16]) -> Vec<Lease> {
         let epoch = |part: &u16| self.held.remove(part).map(|epoch| (*part, epoch));
@@ -100,6 +95,10 @@ impl LeaseTable {
             owner: self.owner,
             leases: self.held(),
         });
+    }
+
+    pub(crate) fn owner(&self) -> Uuid {
+        self.owner
     }
 
     pub(crate) fn is_new(&self) -> bool {
@@ -155,13 +154,13 @@ mod tests {
         let start = Instant::now();
         let secs = Duration::from_secs;
         let mut leases = LeaseTable::new(Uuid::nil(), secs(30), secs(20), start);
-        assert!(!leases.are_valid(start));
+        assert_eq!(leases.valid_until(), start);
         let changes = leases.claimed(&[lease(1, 1), lease(2, 5)], start);
         assert_eq!((changes.gained, changes.lost), (vec![1, 2], vec![]));
         assert_eq!(leases.renew_at(), start + secs(10));
         let changes = leases.claimed(&[lease(2, 7), lease(3, 1)], start + secs(10));
         assert_eq!((changes.gained, changes.lost), (vec![2, 3], vec![1, 2]));
-        assert!(leases.are_valid(start + secs(39)) && !leases.are_valid(start + secs(40)));
+        assert_eq!(leases.valid_until(), start + secs(40));
         assert_eq!(leases.fence().leases, [lease(2, 7), lease(3, 1)]);
     }
 }

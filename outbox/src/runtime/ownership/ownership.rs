@@ -68,7 +68,11 @@ pub(in crate::runtime) enum NeedsSweep {
 }
 
 impl Ownership {
-    pub(in crate::runtime) fn new(lease: Duration, signals: Arc<WakeSignals>, now: Instant) -> Self {
+    pub(in crate::runtime) fn new(
+        lease: Duration,
+        signals: Arc<WakeSignals>,
+        now: Instant,
+    ) -> Self {
         let longest = i64::MAX / 4;
         let lease_micros = i64::try_from(lease.as_micros()).unwrap_or(longest);
         Self {
@@ -135,7 +139,9 @@ impl Ownership {
             self.next_expiry,
             offered_since.map(|since| (*since + OFFER_TIME).max(last + OFFER_TIME / 4)),
             is_short.then_some(last + RECLAIM_EVERY),
-            self.hand_over.next_check().map(|next| next.max(last + OFFER_TIME)),
+            self.hand_over
+                .next_check()
+                .map(|next| next.max(last + OFFER_TIME)),
         ]
         .into_iter()
         .flatten()

@@ -24,8 +24,7 @@ impl StartPermit {
         claimed_in: Option<SessionNumber>,
         now: Instant,
     ) -> Option<Self> {
-        let is_valid =
-            now < leases_valid_until && session.state().is_verified(claimed_in, now);
+        let is_valid = now < leases_valid_until && session.state().is_verified(claimed_in, now);
         is_valid.then(|| Self {
             leases_valid_until,
             session: session.clone(),

@@ -112,10 +112,16 @@ impl PollSchedule {
             1 => Duration::ZERO,
             0 => {
                 let idle = now.duration_since(self.changed_at);
-                (idle / IDLE_DIVISOR).max(SHORTEST_GAP).min(self.longest_gap)
+                (idle / IDLE_DIVISOR)
+                    .max(SHORTEST_GAP)
+                    .min(self.longest_gap)
             }
         };
-        if has_suspects { gap.min(GAP_SUSPECT) } else { gap }
+        if has_suspects {
+            gap.min(GAP_SUSPECT)
+        } else {
+            gap
+        }
     }
 }
 
@@ -158,7 +164,8 @@ mod tests {
         assert!(schedule.start_listening(&quiet, start + ms(500)));
         assert!(!schedule.start_listening(&quiet, start + ms(500)), "once");
         // A transaction began to write before it could know that somebody listens.
-        let gap = |schedule: &mut PollSchedule, poll| schedule.next_gap(poll, false, start + ms(500));
+        let gap =
+            |schedule: &mut PollSchedule, poll| schedule.next_gap(poll, false, start + ms(500));
         assert_eq!(gap(&mut schedule, &writing), ms(500) / IDLE_DIVISOR);
         // It has ended, perhaps after this poll read the records.
         assert_eq!(gap(&mut schedule, &quiet), Duration::ZERO);
@@ -169,8 +176,14 @@ mod tests {
             peers: 1,
             ..PollResult::default()
         };
-        assert_eq!(schedule.next_gap(&peers, false, start + ms(500)), GAP_WITH_PEERS);
-        assert_eq!(schedule.next_gap(&peers, true, start + ms(500)), GAP_SUSPECT);
+        assert_eq!(
+            schedule.next_gap(&peers, false, start + ms(500)),
+            GAP_WITH_PEERS
+        );
+        assert_eq!(
+            schedule.next_gap(&peers, true, start + ms(500)),
+            GAP_SUSPECT
+        );
     }
 
     #[tokio::test(start_paused = true)]

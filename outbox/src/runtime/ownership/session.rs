@@ -102,11 +102,11 @@ impl SessionWatch {
 
     /// Waits for a change; for ever without a watcher. Dropping it loses nothing.
     pub(crate) async fn changed(&mut self) -> SessionChange {
-        match &mut self.0 {
-            None => pending().await,
-            Some(state) if state.changed().await.is_ok() => SessionChange::StateChanged,
-            Some(_) => SessionChange::WatcherGone,
-        }
+        let Some(state) = &mut self.0 else {
+            return pending().await;
+        };
+        let changed = state.changed().await;
+        changed.map_or(SessionChange::WatcherGone, |()| SessionChange::StateChanged)
     }
 
     /// Waits until the session is verified for the first time.

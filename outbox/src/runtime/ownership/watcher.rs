@@ -144,7 +144,8 @@ impl<Db: Database> Watcher<Db> {
             let poll = self.poll(connection, session).await?;
             if session.is_some() {
                 if !poll.held {
-                    self.on_session_changed(connection, opened_at.elapsed()).await?;
+                    self.on_session_changed(connection, opened_at.elapsed())
+                        .await?;
                     return Ok(Ended::SessionChanged);
                 }
                 if !poll.shown {

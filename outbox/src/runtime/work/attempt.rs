@@ -10,9 +10,10 @@ use crate::runtime::ownership::permit::StartPermit;
 use crate::{
     handler::{BoxError, Context, HandlerError, Outcome, Slot, invoke::fell_back},
     outbox::Inner,
+    record::failure::Failure,
     registry::HandlerEntry,
-    retry::Decision,
-    runtime::lane::{Work, completed_row},
+    retry::{Completion, Decision},
+    runtime::lane::{AttemptEnd, Work, completed_row},
     store::{Database, Fence},
     telemetry::trace,
 };
@@ -154,6 +155,31 @@ impl<Db: Database> HandlerAttempt<'_, Db> {
             Ok(()) => outcome,
             Err(error) => Outcome::Failed(error),
         }
+    }
+}
+
+/// The decision without anything of the user's in it: errors become text. Workers call it, because
+/// the text and the drop of an error are the user's code, which the event loop must not run.
+pub(crate) fn attempt_end(handler: &str, decision: Decision) -> AttemptEnd {
+    match decision {
+        Decision::Completed(Completion::Handled) => AttemptEnd::Handled,
+        Decision::Completed(Completion::Skipped) => AttemptEnd::Skipped,
+        Decision::Completed(Completion::FellBack { error, because }) => AttemptEnd::FellBack {
+            because,
+            failure: Failure::of(handler, &error),
+        },
+        Decision::RetryAt {
+            delay, next, error, ..
+        } => AttemptEnd::Retry {
+            delay,
+            next,
+            failure: Failure::of(handler, &error),
+        },
+        Decision::Failed { error, because } => AttemptEnd::Failed {
+            because,
+            failure: Failure::of(handler, &error),
+        },
+        Decision::NoHandler(_) => AttemptEnd::NoHandler,
     }
 }
 

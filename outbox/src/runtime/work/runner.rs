@@ -17,12 +17,7 @@ use crate::{
         Inner,
         clock::{Clock as _, SystemClock},
     },
-    runtime::{
-        engine::Engine,
-        lane::HandlerIx,
-        meters::Meters,
-        ownership::permit::StartPermit,
-    },
+    runtime::{engine::Engine, lane::HandlerIx, meters::Meters, ownership::permit::StartPermit},
     store::Database,
 };
 
@@ -97,7 +92,7 @@ impl<Db: Database> Runner<Db> {
         for Finished {
             work,
             start_id,
-            decision,
+            end,
         } in self.received.drain(..)
         {
             let Entry::Occupied(entry) = self.started.entry((work.record.id, work.handler)) else {
@@ -107,12 +102,12 @@ impl<Db: Database> Runner<Db> {
                 continue;
             }
             let started = entry.remove();
-            let Some(decision) = decision else {
+            let Some(end) = end else {
                 engine.on_not_started(work);
                 continue;
             };
-            meters.finished(&work, &decision, now);
-            if let Some(next) = engine.on_finished(&work, decision) {
+            meters.finished(&work, &end, now);
+            if let Some(next) = engine.on_finished(&work, end) {
                 self.started.insert((next, work.handler), started);
             }
         }

@@ -10,7 +10,7 @@ use futures_util::FutureExt as _;
 use tokio::{sync::mpsc::UnboundedSender, task::yield_now, time::Instant};
 
 use super::{
-    attempt::HandlerAttempt,
+    attempt::{HandlerAttempt, attempt_end},
     pool::{PoolShared, WorkerId},
 };
 use crate::{
@@ -18,7 +18,7 @@ use crate::{
     outbox::Inner,
     retry::{Decision, FailedBecause},
     runtime::{
-        lane::{Burst, Work},
+        lane::{AttemptEnd, Burst, Work},
         meters::HandlerDurations,
         ownership::permit::StartPermit,
     },
@@ -49,11 +49,11 @@ pub(super) struct StartContext {
     pub(super) permit: StartPermit,
 }
 
-/// What came of an invocation. `decision`: `None` if it was not started.
+/// What came of an invocation. `end`: `None` if it was not started.
 pub(super) struct Finished {
     pub(super) work: Work,
     pub(super) start_id: StartId,
-    pub(super) decision: Option<Decision>,
+    pub(super) end: Option<AttemptEnd>,
 }
 
 /// What every worker needs to make attempts and to report them.
@@ -82,7 +82,7 @@ impl<Db: Database> WorkerTools<Db> {
         }
     }
 
-    async fn run_attempt(&self, work: &Work, context: &StartContext) -> Option<Decision> {
+    async fn run_attempt(&self, work: &Work, context: &StartContext) -> Option<AttemptEnd> {
         let entries = self.outbox.registry.entries();
         let handler = entries.get(usize::from(work.handler))?;
         let attempt = HandlerAttempt {
@@ -98,22 +98,23 @@ impl<Db: Database> WorkerTools<Db> {
         if !matches!(decision, Ok(None)) {
             self.durations.ended(work.handler, started_at);
         }
-        decision.unwrap_or_else(|panic| {
+        let decision = decision.unwrap_or_else(|panic| {
             let decision = Decision::Failed {
                 error: Panicked::with(&*panic),
                 because: FailedBecause::PolicyPanicked,
             };
             handler.decided(&work.record, work.attempt, &decision, &*self.outbox.clock);
             Some(decision)
-        })
+        });
+        decision.map(|decision| attempt_end(handler.id(), decision))
     }
 
-    fn report(&self, work: Work, context: &StartContext, decision: Option<Decision>) {
+    fn report(&self, work: Work, context: &StartContext, end: Option<AttemptEnd>) {
         // Without a receiver the event loop has ended; the record is delivered again.
         let _ = self.results.send(Finished {
             work,
             start_id: context.start_id,
-            decision,
+            end,
         });
     }
 }
@@ -141,9 +142,9 @@ impl<Db: Database> Worker<Db> {
         let started_at = Instant::now();
         let (mut next, mut rest) = (Some(burst.first), burst.rest.into_iter());
         while let Some(work) = next {
-            let decision = self.run_one(&work, context).await;
-            let is_completed = decision.as_ref().is_some_and(Decision::is_completed);
-            self.pool.tools().report(work, context, decision);
+            let end = self.run_one(&work, context).await;
+            let is_completed = end.as_ref().is_some_and(AttemptEnd::is_completed);
+            self.pool.tools().report(work, context, end);
             self.since_yield += 1;
             if self.since_yield == YIELD_EVERY {
                 self.since_yield = 0;
@@ -162,7 +163,7 @@ impl<Db: Database> Worker<Db> {
     }
 
     /// One invocation. Tells the pool when it has to wait for the first time in this burst.
-    async fn run_one(&mut self, work: &Work, context: &StartContext) -> Option<Decision> {
+    async fn run_one(&mut self, work: &Work, context: &StartContext) -> Option<AttemptEnd> {
         let mut attempt = pin!(self.pool.tools().run_attempt(work, context));
         let (pool, id, has_waited) = (&self.pool, self.id, &mut self.has_waited);
         poll_fn(|task| {

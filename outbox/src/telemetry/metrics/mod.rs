@@ -69,7 +69,6 @@ mod tests {
             "outcome",
             "cause",
             "event",
-            "doing",
             "status",
             "operation",
             "reason",

@@ -2,9 +2,10 @@
 
 use crate::runtime::lane::tests::{
     HANDLERS, Setup, attempt, record,
-    world::{End, decision},
+    world::{End, attempt_end},
 };
 use crate::{
+    record::DeliveryStatus,
     runtime::lane::{HandlerIx, Lanes, OutgoingBatch, Route, Work},
     store::{FetchedDelivery, FetchedRecord, LaneName},
 };
@@ -83,7 +84,7 @@ impl Bench {
         let is_it = |work: &Work| (work.record.id, work.handler) == (id, handler);
         let at = self.running.iter().position(is_it).unwrap();
         let work = self.running.remove(at);
-        self.lanes.finished(&work, decision(&work, end));
+        self.lanes.finished(&work, attempt_end(&work, end));
     }
 
     fn batch(&mut self) -> OutgoingBatch {
@@ -91,7 +92,7 @@ impl Bench {
     }
 
     /// The rows that a batch is to write: splits, then changes.
-    fn rows(unwritten: &OutgoingBatch) -> Vec<(i64, &'static str, &'static str)> {
+    fn rows(unwritten: &OutgoingBatch) -> Vec<(i64, &'static str, DeliveryStatus)> {
         let batch = &unwritten.batch;
         let rows = batch.split_rows.iter().chain(&batch.changed);
         rows.map(|row| (row.record_id, row.handler, row.status))
@@ -164,9 +165,9 @@ fn a_retry_gives_rows_to_all_that_stand_in_its_lanes_in_order() {
     let batch = bench.batch();
     assert_eq!(batch.batch.split, [1, 2]);
     let rows = [
-        (1, "a", "retrying"),
-        (2, "a", "waiting"),
-        (2, "c", "waiting"),
+        (1, "a", DeliveryStatus::Retrying),
+        (2, "a", DeliveryStatus::Waiting),
+        (2, "c", DeliveryStatus::Waiting),
     ];
     assert_eq!(Bench::rows(&batch), rows);
     let retry = &batch.batch.split_rows[0];
@@ -187,7 +188,7 @@ fn a_failure_that_is_skipped_lets_the_lane_go_on() {
     bench.ends(1, B, End::Failed);
     assert_eq!(bench.runs(), [(2, B)]);
     let batch = bench.batch();
-    assert_eq!(batch.batch.split_rows[0].status, "failed");
+    assert_eq!(batch.batch.split_rows[0].status, DeliveryStatus::Failed);
     assert!(!batch.batch.split_rows[0].blocking);
 }
 
@@ -254,7 +255,7 @@ fn lanes_that_wait_for_a_place_can_leave_memory_and_are_asked_for_again() {
     bench.record_of("y", 2, &[B]);
     assert!(bench.lanes.spill(1));
     let batch = bench.batch();
-    assert_eq!(Bench::rows(&batch), [(2, "b", "waiting")]);
+    assert_eq!(Bench::rows(&batch), [(2, "b", DeliveryStatus::Waiting)]);
     assert!(bench.lanes.thirsty().is_empty(), "nothing to be found yet");
     bench.lanes.written(batch);
     assert_eq!(bench.lanes.thirsty(), [B]);

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use crate::record::RecordStatus;
 use crate::runtime::lane::Work;
 use crate::runtime::lane::tests::{
     HANDLERS, SKIPS,
@@ -136,7 +137,7 @@ impl Laws {
         let in_db = match (row, db.records[&id].status) {
             (Some(row), _) => !row.blocking,
             // Split without it: it had ended before.
-            (None, status) => status != "pending" && status != "scheduled",
+            (None, status) => status != RecordStatus::Pending && status != RecordStatus::Scheduled,
         };
         in_db || self.passed.contains(&(id, handler))
     }

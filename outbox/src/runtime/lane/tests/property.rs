@@ -4,6 +4,7 @@ use std::fmt;
 
 use proptest::prelude::*;
 
+use crate::record::RecordStatus;
 use crate::runtime::lane::tests::{
     HANDLERS, Setup,
     world::{End, World},
@@ -164,7 +165,7 @@ fn comes_to_rest(world: &mut World) {
 
 fn is_done(world: &World) -> bool {
     let mut rows = world.db.records.values();
-    rows.all(|row| ["completed", "discarded"].contains(&row.status))
+    rows.all(|row| [RecordStatus::Completed, RecordStatus::Discarded].contains(&row.status))
 }
 
 /// From now on everything succeeds. Whether it came to its end without a sweep beyond those that

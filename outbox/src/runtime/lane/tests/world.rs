@@ -8,13 +8,13 @@ use uuid::Uuid;
 
 use crate::runtime::lane::tests::{HANDLERS, Setup, db::Db, laws::Laws, reading::Fetch};
 use crate::{
-    handler::HandlerError,
-    record::Attempt,
-    retry::{Completion, Decision, FailedBecause},
+    handler::FailureKind,
+    record::{Attempt, DeliveryStatus, failure::Failure},
+    retry::FailedBecause,
     runtime::{
         engine::Engine,
         fetch::LateWriters,
-        lane::{Burst, HandlerIx, OutgoingBatch, Work, completed_row},
+        lane::{AttemptEnd, Burst, HandlerIx, OutgoingBatch, Work, completed_row},
     },
     store::Fence,
 };
@@ -203,7 +203,7 @@ impl World {
             self.laws.transaction(&work, kept, ours);
         }
         self.laws.ended(&work, end, kept);
-        let next = self.engine.on_finished(&work, decision(&work, end));
+        let next = self.engine.on_finished(&work, attempt_end(&work, end));
         if !matches!(end, End::Completed) || then.is_empty() {
             assert_eq!(next, None, "nothing follows in the turn of {work:?}");
             return;
@@ -267,7 +267,7 @@ impl World {
     pub(super) fn pick(&self, at: usize, failed: bool) -> Option<i64> {
         let rows = self.db.deliveries.iter();
         let open = rows.filter(|(_, row)| match failed {
-            true => row.status == "failed",
+            true => row.status == DeliveryStatus::Failed,
             false => row.is_open(),
         });
         let open: Vec<i64> = open.map(|(id, _)| *id).collect();
@@ -293,23 +293,26 @@ fn name(handler: HandlerIx) -> &'static str {
     HANDLERS[usize::from(handler)]
 }
 
-pub(super) fn decision(work: &Work, end: End) -> Decision {
-    let error = HandlerError::permanent("no");
+pub(super) fn attempt_end(work: &Work, end: End) -> AttemptEnd {
+    let failure = Failure {
+        kind: FailureKind::Permanent,
+        text: "no".to_owned(),
+        fingerprint: String::new(),
+    };
     match end {
-        End::Completed => Decision::Completed(Completion::Handled),
-        End::RetryIn(micros) => Decision::RetryAt {
-            at: jiff::Timestamp::UNIX_EPOCH,
+        End::Completed => AttemptEnd::Handled,
+        End::RetryIn(micros) => AttemptEnd::Retry {
             delay: Duration::from_micros(u64::from(micros)),
             next: Attempt {
                 number: work.attempt.number + 1,
                 failure_count: work.attempt.failure_count + 1,
                 first_failed_at: None,
             },
-            error,
+            failure,
         },
-        End::Failed => Decision::Failed {
-            error,
+        End::Failed => AttemptEnd::Failed {
             because: FailedBecause::Permanent,
+            failure,
         },
     }
 }
