@@ -84,15 +84,19 @@ impl Engine {
 
     /// What to ask the database for to keep what is owned, to give up what is drained and to get
     /// a fair share. From now on nothing of what is drained is in memory.
-    pub(crate) fn claim_request(&mut self, micros: i64, left: BTreeSet<Lease>) -> ClaimRequest {
+    pub(crate) fn claim_request(
+        &mut self,
+        lease_micros: i64,
+        offered: BTreeSet<Lease>,
+    ) -> ClaimRequest {
         ClaimRequest {
-            owner: self.leases.owner,
+            owner: self.leases.owner(),
             partitions: self.partitions,
-            micros,
-            joins: self.leases.is_new(),
-            drained: self.release_drained(),
-            held: self.leases.held(),
-            left,
+            lease_micros,
+            is_first: !self.leases.has_claimed(),
+            to_release: self.release_drained(),
+            owned: self.leases.leases(),
+            offered,
             renames: self.renames.clone(),
             router: Arc::clone(&self.router),
         }
@@ -106,12 +110,12 @@ impl Engine {
         }
         let may_block = Arc::make_mut(&mut self.blocking_keys);
         drained.iter().for_each(|part| may_block.remove_part(*part));
-        self.leases.give_up(&drained)
+        self.leases.remove(&drained)
     }
 
     /// The answer to a claim. What was lost has to be stopped by the caller.
     pub(crate) fn on_claimed(&mut self, leases: &[Lease], asked_at: Instant) -> LeaseChanges {
-        let changes = self.leases.claimed(leases, asked_at);
+        let changes = self.leases.update(leases, asked_at);
         let may_block = Arc::make_mut(&mut self.blocking_keys);
         for part in &changes.lost {
             self.watermarks.remove(*part);
@@ -138,7 +142,7 @@ impl Engine {
             self.lanes.close(&parts);
             return false;
         }
-        let held = self.leases.held();
+        let held = self.leases.leases();
         let closed = held.iter().map(|lease| lease.part);
         let mut closed: Vec<u16> = closed.filter(|part| self.lanes.is_closed(*part)).collect();
         closed.truncate(share - open.len());

@@ -199,7 +199,7 @@ impl<Db: Database> Fetcher<Db> {
         claim: &ClaimRequest,
     ) -> Result<ClaimOutcome, sqlx::Error> {
         let connection = self.link.connection().await?;
-        let claimed = claim.make::<Db>(connection, &self.names).await;
+        let claimed = claim.run::<Db>(connection, &self.names).await;
         self.link.done(&claimed);
         claimed
     }

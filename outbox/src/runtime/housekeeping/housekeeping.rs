@@ -69,8 +69,7 @@ impl<Db: Database> Housekeeping<Db> {
     /// Shows what a claim saw.
     pub(in crate::runtime) fn set_ownership(&self, outcome: &ClaimOutcome) {
         let (owned, instances) = (outcome.leases.len(), outcome.peers + 1);
-        self.gauges
-            .set_ownership(owned, outcome.orphaned, instances);
+        self.gauges.set_ownership(owned, outcome.unowned, instances);
     }
 
     pub(in crate::runtime) fn stop_pruning(&mut self) {

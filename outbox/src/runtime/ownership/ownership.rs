@@ -197,11 +197,11 @@ impl Ownership {
         changes: &LeaseChanges,
         engine: &mut Engine,
     ) -> NeedsSweep {
-        let offered = outcome.left.into_iter();
+        let offered = outcome.offered.into_iter();
         let since = |lease| (lease, self.offered.get(&lease).copied().unwrap_or(now));
         self.offered = offered.map(since).collect();
         self.share = outcome.share;
-        self.has_reserved = outcome.reserved;
+        self.has_reserved = outcome.has_reserved;
         self.next_expiry = outcome.next_expiry.map(|left| now + left.min(YEAR));
         let has_gained = !changes.gained.is_empty();
         let (owned, draining) = (engine.leases().count(), engine.closing_count());

@@ -68,7 +68,7 @@ impl World {
             expired: false,
             laws: Laws::new(setup.ordered),
         };
-        (0..2).for_each(|part| world.db.give(part, world.engine.leases().owner));
+        (0..2).for_each(|part| world.db.give(part, world.engine.leases().owner()));
         world.claim(true);
         world
     }
@@ -86,7 +86,7 @@ impl World {
             laws,
             ..Self::new(self.setup)
         };
-        let owner = self.engine.leases().owner;
+        let owner = self.engine.leases().owner();
         self.db = db;
         (0..2).for_each(|part| self.db.give(part, owner));
         self.claim(true);
@@ -110,7 +110,7 @@ impl World {
     /// LeaseTable are renewed; what was lost comes back if `all`.
     pub(super) fn claim(&mut self, all: bool) {
         self.arrive(true);
-        let owner = self.engine.leases().owner;
+        let owner = self.engine.leases().owner();
         if all {
             let lost = self.db.leases.iter();
             let lost = lost.filter(|(_, (other, _))| *other != owner);
@@ -146,7 +146,7 @@ impl World {
     pub(super) fn hand_over(&mut self, work: u8) {
         self.arrive(true);
         let fence = self.engine.leases().fence();
-        for lease in self.engine.claim_request(0, BTreeSet::new()).drained {
+        for lease in self.engine.claim_request(0, BTreeSet::new()).to_release {
             if !self.db.is_ours(&fence, lease.part) {
                 // It was stolen before: what was written last, was not.
                 self.laws.restarted(|part| part == lease.part);
