@@ -160,7 +160,7 @@ impl<Db: Database> EventLoop<Db> {
 
     /// Claims and fetches share the reading connection; a claim that is due goes first.
     fn start_reading(&mut self, now: Instant) {
-        if !self.reader.is_idle() || !self.timers.may_start(now) {
+        if !self.reader.is_idle() || now < self.timers.not_before() {
             return;
         }
         if now >= self.ownership.claim_at(&self.engine) {

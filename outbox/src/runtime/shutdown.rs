@@ -132,11 +132,17 @@ impl<Db: Database> EventLoop<Db> {
             }
             Ok(ReadAnswer::Claimed(_, Err(_))) => {}
             Ok(ReadAnswer::Fetched(plan, _)) => self.engine.on_fetch_failed(*plan),
-            Ok(ReadAnswer::Renewed(sent_at, Ok(()))) => self.engine.leases_renewed(sent_at),
+            Ok(ReadAnswer::Renewed(sent_at, Ok(()))) => {
+                self.reader.recovered();
+                self.engine.leases_renewed(sent_at);
+            }
             Ok(ReadAnswer::Renewed(_, Err(error))) => {
                 self.reader.failed(Operation::Claim, &error);
             }
-            Ok(ReadAnswer::Left(_, Ok(()))) => departure.is_announced = true,
+            Ok(ReadAnswer::Left(_, Ok(()))) => {
+                self.reader.recovered();
+                departure.is_announced = true;
+            }
             Ok(ReadAnswer::Left(release, Err(error))) => {
                 let delay = self.reader.failed(Operation::HandOver, &error);
                 departure.release_at = Instant::now() + delay;

@@ -134,10 +134,6 @@ impl Timers {
         self.not_before
     }
 
-    pub(in crate::runtime) fn may_start(&self, now: Instant) -> bool {
-        now >= self.not_before
-    }
-
     /// What to read now.
     pub(in crate::runtime) fn take_request(
         &mut self,
@@ -189,11 +185,7 @@ impl Timers {
     }
 
     fn take_late(&mut self, now: Instant) -> bool {
-        let late = self.late.is_some_and(|at| now >= at);
-        if late {
-            self.late = None;
-        }
-        late
+        self.late.take_if(|at| now >= *at).is_some()
     }
 
     fn take_sweep(&mut self, now: Instant) -> bool {
@@ -231,18 +223,13 @@ impl Timers {
 
     pub(in crate::runtime) fn next_wake(&self) -> Instant {
         let probe = self.probe.map(|(at, _)| at);
-        [
-            Some(self.poll),
-            Some(self.due),
-            Some(self.sweep),
-            self.late,
-            probe,
-        ]
-        .into_iter()
-        .flatten()
-        .min()
-        .unwrap_or(self.poll)
-        .max(self.not_before)
+        let always = self.poll.min(self.due).min(self.sweep);
+        let next = self
+            .late
+            .into_iter()
+            .chain(probe)
+            .fold(always, Instant::min);
+        next.max(self.not_before)
     }
 }
 
@@ -343,7 +330,6 @@ mod tests {
         let mut timers = idle(now);
         timers.requested(now);
         timers.wait_until(now + 100 * MS);
-        assert!(!timers.may_start(now));
         assert_eq!(timers.next_wake(), now + 100 * MS);
     }
 

@@ -22,7 +22,7 @@ pub struct HealthCheck<Db: Database> {
     limit: Duration,
 }
 
-/// StatusCount up to this many where no limit is given.
+/// Failures are counted up to this many where no limit is given.
 const COUNTED: u32 = 1_000;
 
 impl<Db: Database> Outbox<Db> {

@@ -234,3 +234,66 @@ impl Ownership {
         }
     }
 }
+
+#[cfg(all(test, feature = "sqlite"))]
+mod tests {
+    use sqlx::sqlite::SqlitePoolOptions;
+    use uuid::Uuid;
+
+    use super::super::session::{SessionReporter, SessionState};
+    use super::*;
+    use crate::{outbox::Outbox, registry::Registry};
+
+    async fn engine() -> Engine {
+        let pool = SqlitePoolOptions::new().max_connections(1);
+        let pool = pool.connect_lazy("sqlite::memory:").unwrap();
+        let registry = Registry::builder().allow_empty();
+        let outbox = Outbox::builder(pool).registry(registry).build().await;
+        outbox.unwrap().engine(Uuid::now_v7())
+    }
+
+    /// A claim that is sent now, and answered at once with all of two partitions.
+    fn claim(ownership: &mut Ownership, engine: &mut Engine, now: Instant) {
+        let (stamp, _) = ownership.start_claim(now, engine);
+        let leases = [0, 1].map(|part| Lease { part, epoch: 1 });
+        let outcome = ClaimOutcome {
+            leases: leases.to_vec(),
+            share: 2,
+            ..ClaimOutcome::default()
+        };
+        let changes = ownership.apply_leases(stamp, &outcome, engine);
+        ownership.rebalance(now, outcome, &changes, engine);
+    }
+
+    #[tokio::test]
+    async fn a_requested_claim_does_not_wait() {
+        let (mut engine, now) = (engine().await, Instant::now());
+        let mut ownership = Ownership::new(Duration::from_secs(60), Arc::default(), now);
+        assert!(ownership.claim_at(&engine) <= now, "the first one");
+        claim(&mut ownership, &mut engine, now);
+        assert_eq!(ownership.claim_at(&engine), now + CLAIM_EVERY_UNWATCHED);
+        ownership.request_claim();
+        assert!(ownership.claim_at(&engine) <= now);
+        claim(&mut ownership, &mut engine, now);
+        assert_eq!(ownership.claim_at(&engine), now + CLAIM_EVERY_UNWATCHED);
+    }
+
+    #[tokio::test]
+    async fn work_starts_only_in_the_session_in_which_it_was_claimed() {
+        let (mut engine, now) = (engine().await, Instant::now());
+        let mut ownership = Ownership::new(Duration::from_secs(60), Arc::default(), now);
+        let (reporter, watch) = SessionReporter::new(SessionState::None);
+        ownership.watch_session(watch);
+        assert!(ownership.permit(&engine, now).is_none(), "no lease");
+        claim(&mut ownership, &mut engine, now);
+        assert!(ownership.permit(&engine, now).is_some());
+        reporter.session_opened(now);
+        assert!(ownership.permit(&engine, now).is_none(), "claimed before");
+        claim(&mut ownership, &mut engine, now);
+        let permit = ownership.permit(&engine, now).unwrap();
+        reporter.session_lost();
+        assert!(ownership.permit(&engine, now).is_none() && !permit.is_valid());
+        reporter.session_opened(now);
+        assert!(ownership.permit(&engine, now).is_none() && !permit.is_valid());
+    }
+}

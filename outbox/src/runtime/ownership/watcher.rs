@@ -116,10 +116,12 @@ impl<Db: Database> Watcher<Db> {
             Ok(Ended::ConnectionLost) => false,
             Err(error) => error.as_database_error().is_some(),
         };
-        if is_connected {
-            with_timeout(Db::unlock_session(&mut connection)).await?;
-        }
-        ended.map(drop)
+        let unlocked = if is_connected {
+            with_timeout(Db::unlock_session(&mut connection)).await
+        } else {
+            Ok(())
+        };
+        ended.and(unlocked)
     }
 
     async fn watch_loop(

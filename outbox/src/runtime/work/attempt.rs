@@ -28,11 +28,6 @@ pub(crate) struct HandlerAttempt<'a, Db: Database> {
     pub(crate) permit: Option<&'a StartPermit>,
 }
 
-/// Another process owns the record, or an operator has discarded it.
-#[derive(Debug, thiserror::Error)]
-#[error("this process no longer owns the record; the handler's transaction was rolled back")]
-struct NoLongerOwned;
-
 /// The handler continued after the database had ended its transaction.
 #[derive(Debug, thiserror::Error)]
 #[error("the database had ended the handler's transaction, and the handler did not notice")]
@@ -146,7 +141,12 @@ impl<Db: Database> HandlerAttempt<'_, Db> {
         let committed = match completed {
             Ok(true) => transaction.commit().await.map_err(failure),
             Ok(false) => {
-                tracing::warn!(record_id = row.record_id, handler = row.handler, error = %NoLongerOwned);
+                // Another process owns it by now, or an operator has discarded it.
+                tracing::warn!(
+                    record_id = row.record_id,
+                    handler = row.handler,
+                    "record no longer owned; the handler's transaction is rolled back"
+                );
                 transaction.rollback().await.map_err(failure)
             }
             Err(error) => Err(failure(error)),

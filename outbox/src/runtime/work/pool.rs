@@ -17,8 +17,8 @@ use super::worker::{Finished, StartContext, Worker, WorkerTools};
 use crate::{outbox::Inner, runtime::lane::Burst, store::Database};
 
 /// Stalled-worker relief: if no worker has taken anything for 2 ms although something is queued,
-/// more workers are spawned. Without it, handlers that keep their thread (`block_in_place`) run one
-/// after the other instead of beside each other.
+/// more workers are spawned. With it, handlers that keep their thread (`block_in_place`) run beside
+/// each other; without it, one after the other (the tests `delivery::busy`, November 2026).
 const STALL: Duration = Duration::from_millis(2);
 
 /// Dropped, everything is cancelled.
