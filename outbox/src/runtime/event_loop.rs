@@ -28,10 +28,10 @@ use crate::runtime::{
 };
 use crate::{
     outbox::{Outbox, clock::YEAR},
+    registry::HandlerIx,
     runtime::{
         backoff::DatabaseBackoff,
         fetch::Fetcher,
-        lane::HandlerIx,
         meters::{Gauges, Meters},
         ownership::{hand_over::HandOver, session::SessionState, watcher::Watcher},
         settle::settler::Settler,

@@ -14,6 +14,8 @@ mod read;
 pub(crate) mod settle;
 mod shutdown;
 pub(crate) mod signals;
+#[cfg(test)]
+mod tests;
 mod timers;
 pub(crate) mod work;
 

@@ -11,9 +11,9 @@ use crate::telemetry::metrics::{Metric, is_recorded, names};
 use crate::{
     handler::FailureKind,
     record::failure::Failure,
-    registry::Registry,
+    registry::{HandlerIx, PerHandler, Registry},
     retry::FailedBecause,
-    runtime::lane::{AttemptEnd, HandlerIx, Work},
+    runtime::lane::{AttemptEnd, Work},
 };
 
 /// One handler's.
@@ -136,29 +136,24 @@ const fn cause(because: FailedBecause) -> usize {
     }
 }
 
-/// How long invocations take; for those who run them. Empty if nobody wants to know.
+/// How long invocations take; for those who run them. `None` if nobody wants to know.
 #[derive(Debug)]
-pub(crate) struct Durations(Vec<Histogram>);
+pub(crate) struct Durations(Option<PerHandler<Histogram>>);
 
 impl Durations {
     pub(crate) fn new(registry: &Registry) -> Self {
-        let entries = match is_recorded() {
-            true => registry.entries(),
-            false => &[],
-        };
-        let ids = entries.iter().map(|entry| entry.id());
         let of = |id: &'static str| names::HANDLER_DURATION.histogram([id.into()]);
-        Self(ids.map(of).collect())
+        Self(is_recorded().then(|| registry.per_handler(|entry| of(entry.id()))))
     }
 
     /// An invocation begins. Reading the clock is most of what measuring costs.
     pub(crate) fn begin(&self) -> Option<Instant> {
-        (!self.0.is_empty()).then(Instant::now)
+        self.0.is_some().then(Instant::now)
     }
 
     pub(crate) fn took(&self, handler: HandlerIx, begun: Option<Instant>) {
-        if let Some((begun, histogram)) = begun.zip(self.0.get(usize::from(handler))) {
-            histogram.record(begun.elapsed().as_secs_f64());
+        if let Some((begun, histograms)) = begun.zip(self.0.as_ref()) {
+            histograms[handler].record(begun.elapsed().as_secs_f64());
         }
     }
 }

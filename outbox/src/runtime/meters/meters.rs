@@ -5,7 +5,7 @@ use jiff::Timestamp;
 
 use crate::{
     record::DeliveryStatus,
-    registry::Registry,
+    registry::{PerHandler, Registry},
     runtime::{
         lane::{AttemptEnd, Work},
         signals::Signals,
@@ -17,7 +17,7 @@ use crate::{runtime::meters::handlers::OfHandler, telemetry::metrics::names};
 /// Made when a dispatcher starts, with the recorder that is installed then; used by its loop only.
 #[derive(Debug)]
 pub(crate) struct Meters {
-    handlers: Vec<OfHandler>,
+    handlers: PerHandler<OfHandler>,
     completions: Counter,
     batch_size: Histogram,
     late_commits: Counter,
@@ -33,10 +33,9 @@ pub(crate) struct Meters {
 impl Meters {
     pub(crate) fn new(registry: &Registry) -> Self {
         crate::telemetry::metrics::describe();
-        let handlers = registry.entries().iter();
         let cause = |cause: &'static str| names::WAKE_UPS.counter([cause.into()]);
         Self {
-            handlers: handlers.map(|entry| OfHandler::new(entry.id())).collect(),
+            handlers: registry.per_handler(|entry| OfHandler::new(entry.id())),
             completions: names::COMPLETIONS.counter([]),
             batch_size: names::BATCH_SIZE.histogram([]),
             late_commits: names::LATE_COMMITS.counter([]),
@@ -52,9 +51,7 @@ impl Meters {
 
     /// An invocation ended, of a record that is still ours.
     pub(crate) fn answered(&self, work: &Work, end: &AttemptEnd, now: Timestamp) {
-        if let Some(handler) = self.handlers.get(usize::from(work.handler)) {
-            handler.answered(work, end, now);
-        }
+        self.handlers[work.handler].answered(work, end, now);
     }
 
     /// A batch was written.

@@ -278,11 +278,7 @@ impl<Db: Database> Shared<Db> {
     }
 
     async fn invoke(&self, work: &Work, terms: &StartContext) -> Option<AttemptEnd> {
-        let handler = self
-            .inner
-            .registry
-            .entries()
-            .get(usize::from(work.handler))?;
+        let handler = self.inner.registry.entry(work.handler);
         let attempt = HandlerAttempt {
             inner: &self.inner,
             handler,

@@ -12,7 +12,7 @@ use crate::runtime::{
 };
 use crate::{
     outbox::clock::{Clock as _, SystemClock},
-    runtime::lane::HandlerIx,
+    registry::HandlerIx,
     store::Database,
 };
 
