@@ -77,20 +77,16 @@ impl<Db: Database> Outbox<Db> {
         max_burst: usize,
     ) -> Engine {
         let inner = &self.inner;
-        let handlers = inner
-            .registry
-            .entries()
-            .iter()
-            .map(|entry| HandlerSettings {
-                id: entry.id(),
-                places: concurrency(entry),
-                transactional: entry.transactions.any(),
-                skips: entry.on_permanent_failure() == PermanentFailure::Skip,
-            });
+        let handlers = inner.registry.per_handler(|entry| HandlerSettings {
+            id: entry.id(),
+            concurrency: concurrency(entry),
+            is_transactional: entry.transactions.any(),
+            skips_failed: entry.on_permanent_failure() == PermanentFailure::Skip,
+        });
         let settings = LaneSettings {
-            ordered: inner.config.processing.stop_on_first_failure,
-            longest_turn: max_burst,
-            handlers: handlers.collect(),
+            stop_on_failure: inner.config.processing.stop_on_first_failure,
+            max_burst,
+            handlers,
         };
         let config = &inner.config;
         let leases = LeaseTable::new(owner, config.lease(), config.renew_below(), Instant::now());

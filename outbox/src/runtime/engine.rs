@@ -3,15 +3,16 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use hashbrown::{HashMap, HashSet};
+use smallvec::SmallVec;
 use tokio::time::Instant;
 
 use crate::{
-    registry::route::Router,
+    registry::{HandlerIx, route::Router},
     runtime::{
         fetch::{
             BlockingKeys, FetchPlan, FetchRequest, FetchSummary, Fetched, PollReason, Watermarks,
         },
-        lane::{AttemptEnd, Burst, HandlerIx, LaneSettings, Lanes, OutgoingBatch, Route, Work},
+        lane::{AttemptEnd, Availability, Burst, LaneSettings, Lanes, OutgoingBatch, Target, Work},
         meters::Unhandled,
         ownership::{
             claim::ClaimRequest,
@@ -38,7 +39,6 @@ pub(crate) struct Engine {
     blocking_keys: Arc<BlockingKeys>,
     /// Lanes that could run are to be looked for, after so many more pages at the latest.
     look: Option<u8>,
-    paused: HashSet<HandlerIx>,
     unhandled: Unhandled,
 }
 
@@ -77,7 +77,6 @@ impl Engine {
             max_records: options.max_records,
             blocking_keys: Arc::default(),
             look: None,
-            paused: HashSet::new(),
             unhandled: Unhandled::default(),
         }
     }
@@ -106,7 +105,7 @@ impl Engine {
     pub(crate) fn release_drained(&mut self) -> Vec<Lease> {
         let drained = self.lanes.drained();
         if !drained.is_empty() {
-            self.lanes.lose(&drained, &[]);
+            self.lanes.drop_partitions(&drained, &[]);
         }
         let may_block = Arc::make_mut(&mut self.blocking_keys);
         drained.iter().for_each(|part| may_block.remove_part(*part));
@@ -134,9 +133,8 @@ impl Engine {
         let open = self.watermarks.parts();
         if open.len() > share {
             // Those with the least in memory are drained first.
-            let load = self.lanes.load();
             let mut parts = open;
-            parts.sort_by_key(|part| load.get(part).copied().unwrap_or(0));
+            parts.sort_by_key(|part| self.lanes.memory_of(*part));
             parts.truncate(parts.len() - share);
             parts.iter().for_each(|part| self.watermarks.remove(*part));
             self.lanes.close(&parts);
@@ -144,7 +142,7 @@ impl Engine {
         }
         let held = self.leases.leases();
         let closed = held.iter().map(|lease| lease.part);
-        let mut closed: Vec<u16> = closed.filter(|part| self.lanes.is_closed(*part)).collect();
+        let mut closed: Vec<u16> = closed.filter(|part| self.lanes.is_closing(*part)).collect();
         closed.truncate(share - open.len());
         let may_block = Arc::make_mut(&mut self.blocking_keys);
         closed.iter().for_each(|part| {
@@ -157,7 +155,7 @@ impl Engine {
 
     /// Room for records. What is read must fit into it.
     fn free_records(&self) -> usize {
-        self.max_records.saturating_sub(self.lanes.in_flight())
+        self.max_records.saturating_sub(self.lanes.in_memory())
     }
 
     /// Not even what is due can be read.
@@ -172,7 +170,7 @@ impl Engine {
 
     /// Takes some of what waits for the slowest handler out of memory.
     pub(crate) fn evict(&mut self) -> bool {
-        self.lanes.spill(self.max_records / 4)
+        self.lanes.evict(self.max_records / 4)
     }
 
     /// The next fetch, if there is something to read.
@@ -190,21 +188,23 @@ impl Engine {
             false => None,
         };
         let look = self.looks(pending.is_some());
-        let thirsty = self.lanes.thirsty();
+        let thirsty = self.lanes.handlers_to_refill();
         let due = request.due && room > 0;
         let nothing = pending.is_none()
             && !due
             && !request.sweep
             && !look
-            && !self.lanes.has_checks()
+            && !self.lanes.has_lanes_to_load()
             && thirsty.is_empty();
         if nothing || self.watermarks.parts().is_empty() {
             return None;
         }
-        thirsty.iter().for_each(|ix| self.lanes.quench(*ix));
-        let ids = thirsty.iter().filter_map(|ix| self.router.id(*ix));
+        thirsty
+            .iter()
+            .for_each(|ix| self.lanes.refill_requested(*ix));
+        let ids = thirsty.iter().map(|ix| self.router.id_of(*ix));
         // Lanes in memory may be found too; they must not hide the others.
-        let runnable = self.max_records / 4 + self.lanes.count();
+        let runnable = self.max_records / 4 + self.lanes.lane_count();
         Some(FetchPlan {
             parts: self.watermarks.parts(),
             handlers: self.running_handlers(),
@@ -213,20 +213,20 @@ impl Engine {
             // What is in memory is found again; it must not hide what is not.
             due: due.then_some(self.max_records),
             known_deliveries: match due {
-                true => self.lanes.known_deliveries(),
+                true => self.lanes.deliveries_in_memory(),
                 false => HashSet::new(),
             },
             may_block: Arc::clone(&self.blocking_keys),
             highest: self.watermarks.highest(),
             known: match pending {
-                Some(_) => self.lanes.known_records(),
+                Some(_) => self.lanes.records_in_memory(),
                 None => Vec::new(),
             },
             sweep: request.sweep,
             look: look.then_some(runnable),
             thirst: runnable,
             thirsty: ids.collect(),
-            unprompted: request.poll == Some(PollReason::Timer) && self.lanes.in_flight() == 0,
+            unprompted: request.poll == Some(PollReason::Timer) && self.lanes.in_memory() == 0,
             pending,
             router: Arc::clone(&self.router),
         })
@@ -248,10 +248,10 @@ impl Engine {
     }
 
     fn running_handlers(&self) -> Vec<&'static str> {
-        (0..)
-            .map_while(|ix| Some((ix, self.router.id(ix)?)))
-            .filter(|(ix, _)| !self.paused.contains(ix))
-            .map(|(_, id)| id)
+        let handlers = self.router.handlers();
+        handlers
+            .filter(|handler| self.lanes.is_available(*handler))
+            .map(|handler| self.router.id_of(handler))
             .collect()
     }
 
@@ -281,15 +281,15 @@ impl Engine {
         let owned: HashSet<u16> = self.watermarks.parts().into_iter().collect();
         for due in arrived.due_deliveries {
             if owned.contains(&due.fetched.part)
-                && let Some(handler) = self.router.handler(&due.handler)
+                && let Some(handler) = self.router.by_id(&due.handler)
             {
-                summary.due += usize::from(self.lanes.due_delivery(handler, due));
+                summary.due += usize::from(self.lanes.admit_due(handler, due));
             }
         }
         for (lane, rows) in arrived.lanes {
-            if let Some(handler) = self.router.handler(&lane.handler) {
+            if let Some(handler) = self.router.by_id(&lane.handler) {
                 summary.new += rows.len();
-                self.lanes.parked_lane(&lane, handler, rows);
+                self.lanes.admit_loaded(&lane, handler, rows);
             }
         }
         if let Some(plan) = &round.pending {
@@ -318,39 +318,24 @@ impl Engine {
             return false;
         }
         let record = &fetched.record;
-        let handlers = self.router.route(&record.event);
+        let handlers = self.router.handlers_of(&record.event);
         if handlers.is_empty() {
             self.unhandled.found(&record.event);
         }
         let blocked = blocked.get(&record.key);
-        let is_blocked = |ix: HandlerIx| {
-            let id = self.router.id(ix);
-            blocked.zip(id).is_some_and(|(ids, id)| ids.contains(id))
-        };
-        let mut one = [Route::default()];
-        let many: Vec<Route>;
-        let route = |handler| Route {
+        let target = |&handler: &HandlerIx| Target {
             handler,
-            blocked: is_blocked(handler),
+            is_blocked: blocked.is_some_and(|ids| ids.contains(self.router.id_of(handler))),
         };
         // Most records have one handler: no allocation for those.
-        let routes: &[Route] = match &*handlers {
-            &[handler] => {
-                one[0] = route(handler);
-                &one
-            }
-            handlers => {
-                many = handlers.iter().copied().map(route).collect();
-                &many
-            }
-        };
-        self.lanes.record(fetched, routes)
+        let targets: SmallVec<[Target; 1]> = handlers.iter().map(target).collect();
+        self.lanes.admit_record(fetched, &targets)
     }
 
     fn runnable(&mut self, round: &FetchPlan, lanes: &[LaneName]) {
         for lane in lanes {
-            if let Some(handler) = self.router.handler(&lane.handler) {
-                self.lanes.runnable_lane(lane, handler);
+            if let Some(handler) = self.router.by_id(&lane.handler) {
+                self.lanes.admit_runnable(lane, handler);
             }
         }
         // As many as were asked for: there may be more.
@@ -362,8 +347,8 @@ impl Engine {
     }
 
     fn thirst(&mut self, handlers: &[&str]) {
-        let handlers = handlers.iter().filter_map(|id| self.router.handler(id));
-        handlers.for_each(|handler| self.lanes.thirst(handler));
+        let handlers = handlers.iter().filter_map(|id| self.router.by_id(id));
+        handlers.for_each(|handler| self.lanes.mark_for_refill(handler));
     }
 
     /// What is written from now on may block in these keys, each with its partition.
@@ -376,24 +361,30 @@ impl Engine {
         }
     }
 
-    /// Which handlers are paused. Whether one goes on that was.
-    pub(crate) fn apply_pauses(&mut self, ids: &[String]) -> bool {
-        let now: HashSet<HandlerIx> = ids
+    /// These handlers are paused, and no others. Whether one was resumed, so that its lanes have to be
+    /// found again.
+    pub(crate) fn apply_pauses(&mut self, paused: &[String]) -> bool {
+        let paused: HashSet<HandlerIx> = paused
             .iter()
-            .filter_map(|id| self.router.handler(id))
+            .filter_map(|id| self.router.by_id(id))
             .collect();
-        if now == self.paused {
-            return false;
+        let mut has_resumed = false;
+        for handler in self.router.handlers() {
+            let id = self.router.id_of(handler);
+            match (self.lanes.is_available(handler), paused.contains(&handler)) {
+                (true, true) => {
+                    tracing::info!(handler = id, "handler paused");
+                    self.lanes.set_availability(handler, Availability::Paused);
+                }
+                (false, false) => {
+                    tracing::info!(handler = id, "handler resumed");
+                    self.lanes.set_availability(handler, Availability::Here);
+                    has_resumed = true;
+                }
+                (true, false) | (false, true) => {}
+            }
         }
-        let goes_on = self.paused.difference(&now).next().is_some();
-        for &handler in now.symmetric_difference(&self.paused.clone()) {
-            let paused = now.contains(&handler);
-            let id = self.router.id(handler);
-            tracing::info!(handler = id, paused, "a handler was paused or goes on");
-            self.lanes.pause(handler, paused);
-        }
-        self.paused = now;
-        goes_on
+        has_resumed
     }
 
     /// The leases, to be read. Claims and [`leases_renewed`](Self::leases_renewed) change them.
@@ -409,83 +400,83 @@ impl Engine {
     /// These partitions belong to others now: memory forgets everything about them. `cancelled`:
     /// the handlers of the invocations that the caller has cancelled, one entry per slot.
     pub(crate) fn drop_partitions(&mut self, lost: &[u16], cancelled: &[HandlerIx]) {
-        self.lanes.lose(lost, cancelled);
+        self.lanes.drop_partitions(lost, cancelled);
     }
 
     /// How many partitions are closing: nothing is started in them, and they are to be released.
     pub(crate) fn closing_count(&self) -> usize {
-        self.lanes.closed()
+        self.lanes.closing_count()
     }
 
     /// Whether a closing partition can be released now.
     pub(crate) fn has_drained(&self) -> bool {
-        self.closing_count() > 0 && !self.lanes.drained().is_empty()
+        self.lanes.has_drained()
     }
 
     /// How many records and deliveries are in memory.
     pub(crate) fn in_memory(&self) -> usize {
-        self.lanes.in_flight()
+        self.lanes.in_memory()
     }
 
     pub(crate) fn has_bursts(&self) -> bool {
-        self.lanes.has_turns()
+        self.lanes.has_bursts()
     }
 
     /// Invocations to start now. They have their slots already.
     pub(crate) fn take_bursts(&mut self) -> Vec<Burst> {
-        self.lanes.take_turns()
+        self.lanes.take_bursts()
     }
 
     /// An invocation ended. The id of the record that runs next in the same burst, if one does.
     pub(crate) fn on_finished(&mut self, work: &Work, end: AttemptEnd) -> Option<i64> {
-        self.lanes.finished(work, end)
+        self.lanes.on_finished(work, end)
     }
 
     /// An invocation was not started, because this process may no longer own it, or because its
     /// worker ended the burst early. It is the first of its lane again.
     pub(crate) fn on_not_started(&mut self, work: Work) {
-        self.lanes.not_begun(work);
+        self.lanes.on_not_started(work);
     }
 
     /// Whether there is something to write.
     pub(crate) fn has_batch(&self) -> bool {
-        self.lanes.has_unwritten()
+        self.lanes.has_batch()
     }
 
     /// How many records of the next batch are simply completed.
     pub(crate) fn completions(&self) -> usize {
-        self.lanes.done()
+        self.lanes.completions()
     }
 
     /// Whether the next batch has nothing but completed records in it.
     pub(crate) fn has_only_completions(&self) -> bool {
-        self.lanes.are_only_done()
+        self.lanes.has_only_completions()
     }
 
     /// Everything that is to be written now. Goes back to [`on_written`](Self::on_written) once it
     /// is. The keys in which it blocks something count from now on: a fetch may read it before we
     /// know that it is written.
     pub(crate) fn take_batch(&mut self, clock_offset: i64) -> Option<OutgoingBatch> {
-        let mut outgoing = self.lanes.take_unwritten()?;
-        outgoing.batch.shift(clock_offset);
-        self.note_blocking(outgoing.batch.blocking());
+        let mut outgoing = self.lanes.take_batch()?;
+        outgoing.shift(clock_offset);
+        self.note_blocking(outgoing.batch().blocking());
         Some(outgoing)
     }
 
     /// A batch is written, or will never be because its partitions were lost.
     pub(crate) fn on_written(&mut self, written: OutgoingBatch) {
-        self.lanes.written(written);
+        self.lanes.on_written(written);
     }
 
     /// Whether parked lanes are to be loaded by the next fetch.
     pub(crate) fn has_lanes_to_load(&self) -> bool {
-        self.lanes.has_checks()
+        self.lanes.has_lanes_to_load()
     }
 
     /// Before all of this is dropped: records that some of their handlers have completed get rows
     /// for the others, so that the completed ones do not run again.
     pub(crate) fn split_partly_done(&mut self) {
-        self.lanes.leave();
+        self.lanes.split_partly_done();
     }
 }
 
@@ -493,11 +484,11 @@ impl Engine {
 #[cfg(test)]
 impl Engine {
     pub(crate) fn is_closing(&self, part: u16) -> bool {
-        self.lanes.is_closed(part)
+        self.lanes.is_closing(part)
     }
 
     /// What is left in memory, if anything is.
     pub(crate) fn leftovers(&self) -> Option<String> {
-        self.lanes.left_over()
+        self.lanes.leftovers()
     }
 }

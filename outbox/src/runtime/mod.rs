@@ -17,6 +17,8 @@ pub(crate) mod ownership;
 pub(crate) mod settle;
 pub(crate) mod signals;
 mod single_task;
+#[cfg(test)]
+mod tests;
 mod timers;
 pub(crate) mod work;
 

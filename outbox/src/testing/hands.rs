@@ -18,11 +18,12 @@ use crate::{
         Outbox, Result,
         clock::{Clock as _, ManualClock, SystemClock},
     },
+    registry::HandlerIx,
     retry::Decision,
     runtime::{
         engine::Engine,
         fetch::{FetchRequest, Fetcher, PollReason},
-        lane::{AttemptEnd, HandlerIx, Work},
+        lane::{AttemptEnd, Work},
         settle::settler::Settler,
         work::attempt::{HandlerAttempt, attempt_end},
     },
@@ -165,9 +166,7 @@ impl Run<'_> {
             return Ok(None);
         };
         let inner = &self.hands.outbox.inner;
-        let Some(entry) = inner.registry.entries().get(usize::from(work.handler)) else {
-            return Ok(None);
-        };
+        let entry = inner.registry.entry(work.handler);
         let at = self.hands.clock.now();
         let fence = self.engine.leases().fence();
         let attempt = HandlerAttempt {

@@ -11,9 +11,9 @@ use crate::telemetry::metrics::{Metric, is_recorded, names};
 use crate::{
     handler::FailureKind,
     record::failure::Failure,
-    registry::Registry,
+    registry::{HandlerIx, PerHandler, Registry},
     retry::FailedBecause,
-    runtime::lane::{AttemptEnd, HandlerIx, Work},
+    runtime::lane::{AttemptEnd, Work},
 };
 
 /// The counters of one handler.
@@ -136,29 +136,24 @@ const fn cause(because: FailedBecause) -> usize {
     }
 }
 
-/// How long invocations take. Workers use it. Empty where no recorder is installed.
+/// How long invocations take. Workers use it. `None` where no recorder is installed.
 #[derive(Debug)]
-pub(crate) struct HandlerDurations(Vec<Histogram>);
+pub(crate) struct HandlerDurations(Option<PerHandler<Histogram>>);
 
 impl HandlerDurations {
     pub(crate) fn new(registry: &Registry) -> Self {
-        let entries = match is_recorded() {
-            true => registry.entries(),
-            false => &[],
-        };
-        let ids = entries.iter().map(|entry| entry.id());
         let of = |id: &'static str| names::HANDLER_DURATION.histogram([id.into()]);
-        Self(ids.map(of).collect())
+        Self(is_recorded().then(|| registry.per_handler(|entry| of(entry.id()))))
     }
 
     /// An invocation starts. Reading the clock is most of what measuring costs.
     pub(crate) fn start(&self) -> Option<Instant> {
-        (!self.0.is_empty()).then(Instant::now)
+        self.0.is_some().then(Instant::now)
     }
 
     pub(crate) fn ended(&self, handler: HandlerIx, started_at: Option<Instant>) {
-        if let Some((started_at, histogram)) = started_at.zip(self.0.get(usize::from(handler))) {
-            histogram.record(started_at.elapsed().as_secs_f64());
+        if let Some((started_at, histograms)) = started_at.zip(self.0.as_ref()) {
+            histograms[handler].record(started_at.elapsed().as_secs_f64());
         }
     }
 }

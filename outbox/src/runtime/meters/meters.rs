@@ -5,7 +5,7 @@ use jiff::Timestamp;
 
 use crate::{
     record::DeliveryStatus,
-    registry::Registry,
+    registry::{PerHandler, Registry},
     runtime::{
         backoff::Operation,
         lane::{AttemptEnd, Work},
@@ -19,7 +19,7 @@ use crate::{runtime::meters::handlers::HandlerMeters, telemetry::metrics::names}
 /// it.
 #[derive(Debug)]
 pub(crate) struct Meters {
-    handlers: Vec<HandlerMeters>,
+    handlers: PerHandler<HandlerMeters>,
     completions: Counter,
     batch_size: Histogram,
     late_commits: Counter,
@@ -35,12 +35,9 @@ pub(crate) struct Meters {
 impl Meters {
     pub(crate) fn new(registry: &Registry) -> Self {
         crate::telemetry::metrics::describe();
-        let handlers = registry.entries().iter();
         let cause = |cause: &'static str| names::WAKE_UPS.counter([cause.into()]);
         Self {
-            handlers: handlers
-                .map(|entry| HandlerMeters::new(entry.id()))
-                .collect(),
+            handlers: registry.per_handler(|entry| HandlerMeters::new(entry.id())),
             completions: names::COMPLETIONS.counter([]),
             batch_size: names::BATCH_SIZE.histogram([]),
             late_commits: names::LATE_COMMITS.counter([]),
@@ -56,9 +53,7 @@ impl Meters {
 
     /// An invocation ended, of a record that this process still owns.
     pub(crate) fn finished(&self, work: &Work, end: &AttemptEnd, now: Timestamp) {
-        if let Some(handler) = self.handlers.get(usize::from(work.handler)) {
-            handler.finished(work, end, now);
-        }
+        self.handlers[work.handler].finished(work, end, now);
     }
 
     /// A batch was written.

@@ -142,7 +142,7 @@ impl ClaimRequest {
         }
         let parts: Vec<u16> = fence.leases.iter().map(|lease| lease.part).collect();
         for event in Db::unhandled_events(connection, names, &parts).await? {
-            if self.router.route(&event).is_empty() {
+            if self.router.handlers_of(&event).is_empty() {
                 continue;
             }
             while Db::requeue_unhandled(connection, names, &fence, &event, REQUEUE_AT_ONCE).await?

@@ -17,7 +17,8 @@ use crate::{
         Inner,
         clock::{Clock as _, SystemClock},
     },
-    runtime::{engine::Engine, lane::HandlerIx, meters::Meters, ownership::permit::StartPermit},
+    registry::HandlerIx,
+    runtime::{engine::Engine, meters::Meters, ownership::permit::StartPermit},
     store::Database,
 };
 

@@ -83,8 +83,7 @@ impl<Db: Database> WorkerTools<Db> {
     }
 
     async fn run_attempt(&self, work: &Work, context: &StartContext) -> Option<AttemptEnd> {
-        let entries = self.outbox.registry.entries();
-        let handler = entries.get(usize::from(work.handler))?;
+        let handler = self.outbox.registry.entry(work.handler);
         let attempt = HandlerAttempt {
             inner: &self.outbox,
             handler,

@@ -5,7 +5,8 @@ use std::fmt;
 use proptest::prelude::*;
 
 use crate::record::RecordStatus;
-use crate::runtime::lane::tests::{
+use crate::registry::HandlerIx;
+use crate::runtime::tests::{
     HANDLERS, Setup,
     world::{End, World},
 };
@@ -137,7 +138,7 @@ fn step(world: &mut World, step: Step) {
         Step::Time(passes) => world.db.now += passes,
         Step::Replay(at) => world.replay(at),
         Step::Discard(at, failed) => world.discard(at, failed),
-        Step::Pause(handler, paused) => world.pause(handler, paused),
+        Step::Pause(handler, paused) => world.pause(HandlerIx::for_tests(handler), paused),
         Step::Spill => {
             world.engine.evict();
         }
@@ -175,7 +176,7 @@ pub(super) fn finish(world: &mut World) -> bool {
     world.keep(2);
     (0..)
         .zip(HANDLERS)
-        .for_each(|(ix, _)| world.pause(ix, false));
+        .for_each(|(ix, _)| world.pause(HandlerIx::for_tests(ix), false));
     for round in 0..400 {
         if round >= 200 && round % 4 == 0 {
             world.wish_sweep();

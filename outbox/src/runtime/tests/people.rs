@@ -3,7 +3,7 @@
 use uuid::Uuid;
 
 use crate::record::{DeliveryStatus, RecordStatus};
-use crate::runtime::lane::tests::db::{Db, RecordRow};
+use crate::runtime::tests::db::{Db, RecordRow};
 
 impl Db {
     pub(super) fn publish(&mut self, key: u16, event: &'static str, delay: Option<i64>) {

@@ -4,7 +4,7 @@ use std::mem;
 
 use tokio::time::Instant;
 
-use crate::runtime::lane::tests::world::World;
+use crate::runtime::tests::world::World;
 use crate::{
     runtime::fetch::{FetchPlan, FetchRequest, Fetched, PollReason, fetcher::by_lane},
     store::{FetchedDelivery, OpenWriters},
@@ -72,7 +72,7 @@ impl World {
                 let limit = round.due.unwrap_or(0);
                 let due = db.due_deliveries(parts, &round.handlers, limit);
                 let known = |due: &FetchedDelivery| {
-                    let handler = round.router.handler(&due.handler);
+                    let handler = round.router.by_id(&due.handler);
                     let name = handler.map(|handler| (due.fetched.record.id, handler));
                     name.is_some_and(|name| round.known_deliveries.contains(&name))
                 };

@@ -6,15 +6,16 @@ use std::{collections::BTreeSet, mem, sync::Arc, time::Duration};
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use crate::runtime::lane::tests::{HANDLERS, Setup, db::Db, laws::Laws, reading::Fetch};
+use crate::runtime::tests::{HANDLERS, Setup, db::Db, laws::Laws, reading::Fetch};
 use crate::{
     handler::FailureKind,
     record::{Attempt, DeliveryStatus, failure::Failure},
+    registry::HandlerIx,
     retry::FailedBecause,
     runtime::{
         engine::Engine,
         fetch::LateWriters,
-        lane::{AttemptEnd, Burst, HandlerIx, OutgoingBatch, Work, completed_row},
+        lane::{AttemptEnd, Burst, OutgoingBatch, Work, completed_row},
     },
     store::Fence,
 };
@@ -163,7 +164,7 @@ impl World {
     pub(super) fn pause(&mut self, handler: HandlerIx, paused: bool) {
         self.claim(false);
         self.take();
-        let id = HANDLERS[usize::from(handler)];
+        let id = HANDLERS[handler.place()];
         self.paused.retain(|other| other != id);
         if paused {
             self.paused.push(id.to_owned());
@@ -194,7 +195,7 @@ impl World {
             return;
         }
         let (work, mut then, fence) = self.running.remove(at % self.running.len());
-        let transactional = self.setup.transactional && work.handler == 0;
+        let transactional = self.setup.transactional && work.handler.place() == 0;
         let mut kept = true;
         if transactional && matches!(end, End::Completed) {
             let row = completed_row(&work, name(work.handler));
@@ -290,7 +291,7 @@ impl World {
 }
 
 fn name(handler: HandlerIx) -> &'static str {
-    HANDLERS[usize::from(handler)]
+    HANDLERS[handler.place()]
 }
 
 pub(super) fn attempt_end(work: &Work, end: End) -> AttemptEnd {
