@@ -25,7 +25,11 @@ use crate::{
     record::limits::Limits,
     registry::{Registered, Registry, RegistryBuilder},
     retry::IntoPolicy,
-    runtime::{fetch::Fetcher, settle::settler::Settler, signals::WakeSignals},
+    runtime::{
+        fetch::Fetcher,
+        settle::settler::Settler,
+        signals::{Signal, WakeSignals},
+    },
     store::{self, Database, Due, PublishStatements, TableNames},
     transaction::Transactions,
 };
@@ -61,10 +65,10 @@ pub(crate) struct Inner<Db: Database> {
     pub(crate) names: TableNames,
     pub(crate) registry: Registry,
     pub(crate) config: Config,
-    pub(crate) wake: Arc<WakeSignals>,
+    pub(crate) signals: Arc<WakeSignals>,
     /// Whether a dispatcher of this outbox runs.
-    pub(crate) running: Arc<AtomicBool>,
-    pub(crate) heart: Arc<Liveness>,
+    pub(crate) running: AtomicBool,
+    pub(crate) liveness: Arc<Liveness>,
     /// Microseconds added to the database's clock; zero outside of tests.
     pub(crate) offset: AtomicI64,
     pub(crate) inserts: PublishStatements,
@@ -169,9 +173,12 @@ impl<Db: Database> Outbox<Db> {
     #[must_use]
     pub fn operations(&self) -> Operations<'_, Db> {
         let Inner {
-            pool, names, wake, ..
+            pool,
+            names,
+            signals,
+            ..
         } = &*self.inner;
-        Operations::new(pool, names, self.inner.partitions, Some(wake))
+        Operations::new(pool, names, self.inner.partitions, Some(signals))
     }
 
     /// Creates or updates the tables; does nothing if they are up to date. Safe when many
@@ -189,7 +196,7 @@ impl<Db: Database> Outbox<Db> {
     /// within milliseconds of a [`publish`](Self::publish) of this or another process, and within
     /// `poll-interval` of anything else; this is for those who know better.
     pub fn wake(&self) {
-        self.inner.wake.now();
+        self.inner.signals.raise(Signal::Requested);
     }
 
     /// The statements of [`migrate`](Self::migrate), for those who run them by hand.
@@ -376,9 +383,9 @@ impl<Db: Database> OutboxBuilder<Db> {
                 limits: self.limits,
                 partitions: PARTITIONS,
                 pinned_max_retries: self.config.retry.pinned_max_retries(),
-                wake: Arc::default(),
-                running: Arc::default(),
-                heart: Arc::new(Liveness::new()),
+                signals: Arc::default(),
+                running: AtomicBool::default(),
+                liveness: Arc::new(Liveness::new()),
                 offset: AtomicI64::new(0),
                 config: self.config,
             }),

@@ -35,13 +35,6 @@ pub enum Decision {
     NoHandler(NoHandler),
 }
 
-impl Decision {
-    /// Whether the record is done, so that the next of its lane may be begun.
-    pub(crate) fn is_completed(&self) -> bool {
-        matches!(self, Self::Completed(_))
-    }
-}
-
 /// How a record came to be done.
 #[derive(Debug)]
 #[non_exhaustive]

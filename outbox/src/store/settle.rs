@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::{Fence, TableNames};
+use crate::record::DeliveryStatus;
 
 /// What became of many records, written at once.
 #[derive(Debug, Default)]
@@ -58,7 +59,10 @@ impl Batch {
 
     /// The records of deliveries that ended; each is done if no other of its deliveries is left.
     pub(crate) fn ended(&self) -> Vec<i64> {
-        let ended = self.changed.iter().filter(|row| row.status == "completed");
+        let ended = self
+            .changed
+            .iter()
+            .filter(|row| row.status == DeliveryStatus::Completed);
         let mut ids: Vec<i64> = ended.map(|row| row.record_id).collect();
         ids.sort_unstable();
         ids.dedup();
@@ -73,8 +77,8 @@ pub struct DeliveryRow {
     pub(crate) part: u16,
     pub(crate) key: String,
     pub(crate) handler: &'static str,
-    /// `waiting`, `scheduled`, `failed` or `completed`.
-    pub(crate) status: &'static str,
+    #[serde(serialize_with = "as_stored")]
+    pub(crate) status: DeliveryStatus,
     pub(crate) blocking: bool,
     /// The attempt that is next, or was the last.
     pub(crate) attempt: u32,
@@ -88,6 +92,10 @@ pub struct DeliveryRow {
     pub(crate) error: Option<String>,
     pub(crate) error_kind: Option<&'static str>,
     pub(crate) fingerprint: Option<String>,
+}
+
+fn as_stored<S: Serializer>(status: &DeliveryStatus, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(status.as_str())
 }
 
 /// One failed attempt, for the history.

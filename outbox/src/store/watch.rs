@@ -34,8 +34,6 @@ pub(crate) struct LostSession {
     pub(crate) id: Uuid,
     /// Which one: it may have another by now.
     pub(crate) session: String,
-    /// It had said that it knows of others, and so how short a time it trusts its session.
-    pub(crate) wary: bool,
 }
 
 /// What a process was told by another.
@@ -110,14 +108,14 @@ pub trait WatchSql: sqlx::Database {
         async { Ok(()) }
     }
 
-    /// Lets the others see it, or not any more, and whether this instance is wary. Awake.
+    /// Writes the session into the instance's row, where peers see it; `None` removes it. The
+    /// instance does not listen afterwards.
     #[doc(hidden)]
     fn advertise(
         line: &mut Self::WatchConnection,
         names: &TableNames,
         owner: Uuid,
         session: Option<SessionKey>,
-        wary: bool,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 
     #[doc(hidden)]
@@ -143,7 +141,7 @@ pub trait WatchSql: sqlx::Database {
         _: &mut Self::WatchConnection,
         _: &TableNames,
         _: Uuid,
-        _asleep: bool,
+        _listening: bool,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send {
         async { Ok(()) }
     }

@@ -99,7 +99,6 @@ impl SchemaSql for MySql {
                     "create table if not exists {instance} (
     id binary(16) primary key,
     session varchar(64),
-    wary boolean not null default false,
     started_at datetime(6) not null,
     expires_at datetime(6) not null
 ) engine = innodb character set utf8mb4 collate utf8mb4_bin"

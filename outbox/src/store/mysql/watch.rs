@@ -49,8 +49,8 @@ impl WatchSql for MySql {
     ) -> Result<(), sqlx::Error> {
         let instance = names.table("instance", '`');
         let sql = trusted(format!(
-            "insert ignore into {instance} (id, session, wary, started_at, expires_at)
-values (?, ?, true, utc_timestamp(6), utc_timestamp(6) + interval ? microsecond)"
+            "insert ignore into {instance} (id, session, started_at, expires_at)
+values (?, ?, utc_timestamp(6), utc_timestamp(6) + interval ? microsecond)"
         ));
         sqlx::query(sql)
             .bind(owner)
@@ -66,15 +66,11 @@ values (?, ?, true, utc_timestamp(6), utc_timestamp(6) + interval ? microsecond)
         names: &TableNames,
         owner: Uuid,
         session: Option<SessionKey>,
-        wary: bool,
     ) -> Result<(), sqlx::Error> {
         let instance = names.table("instance", '`');
-        let sql = trusted(format!(
-            "update {instance} set session = ?, wary = ? where id = ?"
-        ));
+        let sql = trusted(format!("update {instance} set session = ? where id = ?"));
         sqlx::query(sql)
             .bind(session.map(lock))
-            .bind(wary)
             .bind(owner)
             .execute(&mut **line)
             .await?;
@@ -101,7 +97,7 @@ values (?, ?, true, utc_timestamp(6), utc_timestamp(6) + interval ? microsecond)
     (select concat_ws('/', count(owner), sum(epoch), (select count(*) from {instance}),
         (select group_concat(handler order by handler separator '/') from {pause})) from {lease}),
     (select count(*) from {instance} where id <> ?),
-    (select group_concat(wary, '/', session, '/', hex(id)) from {instance}
+    (select group_concat(session, '/', hex(id)) from {instance}
         where id <> ? and if(session is null, 0, is_free_lock(session)) = 1),
     coalesce(is_used_lock(coalesce(?, 'outbox:')) = connection_id(), false),
     coalesce((select session = ? from {instance} where id = ?), false)"
@@ -121,11 +117,10 @@ values (?, ?, true, utc_timestamp(6), utc_timestamp(6) + interval ? microsecond)
         let gone = gone.unwrap_or_default();
         let gone = gone.split(',').filter_map(|row| {
             let mut row = row.split('/');
-            let (wary, session, id) = (row.next()?, row.next()?, row.next()?);
+            let (session, id) = (row.next()?, row.next()?);
             Some(LostSession {
                 id: Uuid::parse_str(id).ok()?,
                 session: session.to_owned(),
-                wary: wary == "1",
             })
         });
         Ok(PollResult {

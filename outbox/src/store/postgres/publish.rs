@@ -9,11 +9,11 @@ impl PublishSql for Postgres {
     fn inserts(names: &TableNames) -> PublishStatements {
         let (record, instance) = (names.table("record", '"'), names.table("instance", '"'));
         // Only if somebody sleeps: commits that tell something wait for each other. Asked by the
-        // same statement, so that whoever fell asleep before it is told.
+        // same statement, so that an instance that began to listen before it is notified.
         let channel = names.channel();
         let tell = |parts: &str| {
             format!(
-                "select pg_notify('{channel}', {parts})::text from {instance} where asleep and expires_at > clock_timestamp() limit 1"
+                "select pg_notify('{channel}', {parts})::text from {instance} where listening and expires_at > clock_timestamp() limit 1"
             )
         };
         let (tell_one, tell_many) = (

@@ -115,8 +115,7 @@ impl SchemaSql for Postgres {
                     "create table if not exists {instance} (
     id uuid primary key,
     session bigint,
-    wary boolean not null default false,
-    asleep boolean not null default false,
+    listening boolean not null default false,
     started_at timestamptz not null default clock_timestamp(),
     expires_at timestamptz not null
 )"

@@ -51,8 +51,8 @@ impl WatchSql for Postgres {
     ) -> Result<(), sqlx::Error> {
         let instance = names.table("instance", '"');
         let sql = trusted(format!(
-            "insert into {instance} (id, session, wary, expires_at)
-values ($1, $2, true, clock_timestamp() + $3 * interval '1 microsecond') on conflict do nothing"
+            "insert into {instance} (id, session, expires_at)
+values ($1, $2, clock_timestamp() + $3 * interval '1 microsecond') on conflict do nothing"
         ));
         sqlx::query(sql)
             .bind(owner)
@@ -68,16 +68,14 @@ values ($1, $2, true, clock_timestamp() + $3 * interval '1 microsecond') on conf
         names: &TableNames,
         owner: Uuid,
         session: Option<SessionKey>,
-        wary: bool,
     ) -> Result<(), sqlx::Error> {
         let instance = names.table("instance", '"');
         let sql = trusted(format!(
-            "update {instance} set session = $2, wary = $3, asleep = false where id = $1"
+            "update {instance} set session = $2, listening = false where id = $1"
         ));
         sqlx::query(sql)
             .bind(owner)
             .bind(session.map(|key| key.0))
-            .bind(wary)
             .execute(line)
             .await?;
         Ok(())
@@ -104,7 +102,7 @@ values ($1, $2, true, clock_timestamp() + $3 * interval '1 microsecond') on conf
         and database = (select oid from pg_database where datname = current_database())
 ),
 gone as (
-    select id, session::text, wary from {instance} where session is not null and id <> $3
+    select id, session::text from {instance} where session is not null and id <> $3
         and session not in (select key from locks where locktype = 'advisory')
 )
 select
@@ -118,21 +116,10 @@ select
     (select count(*) from {instance} where id <> $3),
     array(select id from gone),
     array(select session from gone),
-    array(select wary from gone),
     exists (select 1 from locks where locktype = 'advisory' and key = $4 and pid = pg_backend_pid()),
     coalesce((select session = $4 from {instance} where id = $3), false)"
         ));
-        type Row = (
-            i64,
-            bool,
-            String,
-            i64,
-            Vec<Uuid>,
-            Vec<String>,
-            Vec<bool>,
-            bool,
-            bool,
-        );
+        type Row = (i64, bool, String, i64, Vec<Uuid>, Vec<String>, bool, bool);
         let row: Row = sqlx::query_as(sql)
             .bind(highest)
             .bind(&record)
@@ -140,9 +127,9 @@ select
             .bind(session.map(|key| key.0))
             .fetch_one(line)
             .await?;
-        let (highest, writing, leases, peers, ids, sessions, wary, held, shown) = row;
-        let gone = ids.into_iter().zip(sessions).zip(wary);
-        let gone = gone.map(|((id, session), wary)| LostSession { id, session, wary });
+        let (highest, writing, leases, peers, ids, sessions, held, shown) = row;
+        let gone = ids.into_iter().zip(sessions);
+        let gone = gone.map(|(id, session)| LostSession { id, session });
         Ok(PollResult {
             highest,
             writing,
@@ -181,13 +168,15 @@ update {lease} set owner = null, expires_at = null where owner in (select id fro
         line: &mut PgListener,
         names: &TableNames,
         owner: Uuid,
-        asleep: bool,
+        listening: bool,
     ) -> Result<(), sqlx::Error> {
         let instance = names.table("instance", '"');
-        let sql = trusted(format!("update {instance} set asleep = $2 where id = $1"));
+        let sql = trusted(format!(
+            "update {instance} set listening = $2 where id = $1"
+        ));
         sqlx::query(sql)
             .bind(owner)
-            .bind(asleep)
+            .bind(listening)
             .execute(line)
             .await?;
         Ok(())

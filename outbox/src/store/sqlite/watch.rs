@@ -43,7 +43,6 @@ impl WatchSql for Sqlite {
         _: &TableNames,
         _: Uuid,
         _: Option<SessionKey>,
-        _: bool,
     ) -> Result<(), sqlx::Error> {
         Ok(())
     }

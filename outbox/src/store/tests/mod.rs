@@ -8,6 +8,7 @@ mod reading;
 mod settling;
 
 use super::{DeliveryRow, FailureRow, Fence, Page};
+use crate::record::DeliveryStatus;
 
 /// Writes each test once per database. `$db` is a [`database::Store`] of its own.
 macro_rules! on_each_database {
@@ -64,7 +65,7 @@ fn scheduled(record_id: i64, handler: &'static str) -> DeliveryRow {
         part: 3,
         key: "a".to_owned(),
         handler,
-        status: "retrying",
+        status: DeliveryStatus::Retrying,
         blocking: true,
         attempt: 2,
         failure_count: 1,
@@ -80,7 +81,7 @@ fn scheduled(record_id: i64, handler: &'static str) -> DeliveryRow {
 /// One behind it.
 fn waiting(record_id: i64, handler: &'static str) -> DeliveryRow {
     DeliveryRow {
-        status: "waiting",
+        status: DeliveryStatus::Waiting,
         attempt: 1,
         failure_count: 0,
         first_failed_at: None,
@@ -95,7 +96,7 @@ fn waiting(record_id: i64, handler: &'static str) -> DeliveryRow {
 /// How such a delivery ends.
 fn completed(row: &DeliveryRow) -> DeliveryRow {
     DeliveryRow {
-        status: "completed",
+        status: DeliveryStatus::Completed,
         blocking: false,
         delay: None,
         was: row.attempt,

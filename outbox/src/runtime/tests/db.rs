@@ -8,7 +8,7 @@ use hashbrown::HashSet;
 use uuid::Uuid;
 
 use crate::{
-    record::Attempt,
+    record::{Attempt, DeliveryStatus, RecordStatus},
     store::{
         Batch, DeliveryRow, Fence, FetchedDelivery, FetchedRecord, InMemory, LaneName, Lease, Page,
     },
@@ -19,7 +19,7 @@ pub(super) struct RecordRow {
     pub(super) part: u16,
     pub(super) key: String,
     pub(super) event: &'static str,
-    pub(super) status: &'static str,
+    pub(super) status: RecordStatus,
     /// Of delayed ones.
     pub(super) due: Option<i64>,
 }
@@ -30,7 +30,7 @@ pub(super) struct Delivery {
     pub(super) part: u16,
     pub(super) key: String,
     pub(super) handler: &'static str,
-    pub(super) status: &'static str,
+    pub(super) status: DeliveryStatus,
     pub(super) blocking: bool,
     pub(super) attempt: Attempt,
     pub(super) due: i64,
@@ -47,7 +47,12 @@ pub(super) struct Db {
 
 impl Delivery {
     pub(super) fn is_open(&self) -> bool {
-        ["waiting", "retrying", "failed"].contains(&self.status)
+        [
+            DeliveryStatus::Waiting,
+            DeliveryStatus::Retrying,
+            DeliveryStatus::Failed,
+        ]
+        .contains(&self.status)
     }
 
     pub(super) fn is_in(&self, lane: &LaneName) -> bool {
@@ -68,7 +73,9 @@ impl Db {
     /// For messages.
     pub(super) fn unfinished(&self) -> Vec<(i64, &RecordRow, Vec<&Delivery>)> {
         let rows = self.records.iter();
-        let rows = rows.filter(|(_, row)| !["completed", "discarded"].contains(&row.status));
+        let rows = rows.filter(|(_, row)| {
+            ![RecordStatus::Completed, RecordStatus::Discarded].contains(&row.status)
+        });
         let of = |id: i64| self.deliveries.values().filter(move |row| row.record == id);
         rows.map(|(id, row)| (*id, row, of(*id).collect()))
             .collect()
@@ -99,7 +106,7 @@ impl Db {
         let mut after = self.deliveries.range(id + 1..);
         FetchedDelivery {
             handler: row.handler.to_owned(),
-            waiting: row.status == "waiting",
+            waiting: row.status == DeliveryStatus::Waiting,
             blocking: row.blocking,
             followed: after.any(|(_, other)| other.blocking && other.is_in(&lane)),
             attempt: row.attempt,
@@ -119,7 +126,7 @@ impl Db {
         for page in pages {
             let of_page = self.records.iter().filter(|(id, row)| {
                 row.part == page.part
-                    && row.status == "pending"
+                    && row.status == RecordStatus::Pending
                     && **id > page.after
                     && !known.contains(*id)
             });
@@ -132,7 +139,7 @@ impl Db {
     pub(super) fn due_records(&self, parts: &[u16], limit: usize) -> Vec<FetchedRecord> {
         let rows = self.records.iter();
         let mut due: Vec<(i64, i64)> = rows
-            .filter(|(_, row)| parts.contains(&row.part) && row.status == "scheduled")
+            .filter(|(_, row)| parts.contains(&row.part) && row.status == RecordStatus::Scheduled)
             .filter_map(|(id, row)| Some((row.due.filter(|due| *due <= self.now)?, *id)))
             .collect();
         due.sort_unstable();
@@ -149,7 +156,7 @@ impl Db {
         let is_due = |row: &&Delivery| {
             parts.contains(&row.part)
                 && handlers.contains(&row.handler)
-                && row.status == "retrying"
+                && row.status == DeliveryStatus::Retrying
                 && row.due <= self.now
         };
         let rows = self.deliveries.iter().filter(|(_, row)| is_due(row));
@@ -193,7 +200,7 @@ impl Db {
         let runnable = self.deliveries.iter().filter(|(id, row)| {
             parts.contains(&row.part)
                 && handlers.contains(&row.handler)
-                && row.status == "waiting"
+                && row.status == DeliveryStatus::Waiting
                 && row.blocking
                 && self.blocking(&row.lane()).next().map(|first| first.0) == Some(*id)
         });
@@ -209,9 +216,9 @@ impl Db {
     }
 
     /// LeaseChanges a record that is ours and as it was read. Whether it was.
-    fn end(&mut self, fence: &Fence, id: i64, status: &'static str) -> bool {
+    fn end(&mut self, fence: &Fence, id: i64, status: RecordStatus) -> bool {
         let row = &self.records[&id];
-        let as_read = ["pending", "scheduled"].contains(&row.status);
+        let as_read = [RecordStatus::Pending, RecordStatus::Scheduled].contains(&row.status);
         let change = as_read && self.is_ours(fence, row.part);
         if change {
             self.records.get_mut(&id).unwrap().status = status;
@@ -221,13 +228,15 @@ impl Db {
 
     pub(super) fn settle(&mut self, fence: &Fence, batch: &Batch) {
         for id in &batch.done {
-            self.end(fence, *id, "completed");
+            self.end(fence, *id, RecordStatus::Completed);
         }
         for id in &batch.unhandled {
-            self.end(fence, *id, "unhandled");
+            self.end(fence, *id, RecordStatus::Unhandled);
         }
         let split = batch.split.iter().copied();
-        let split: HashSet<i64> = split.filter(|id| self.end(fence, *id, "split")).collect();
+        let split: HashSet<i64> = split
+            .filter(|id| self.end(fence, *id, RecordStatus::Split))
+            .collect();
         for row in &batch.split_rows {
             let of_row = |other: &Delivery| is_of(other, row);
             if split.contains(&row.record_id) && !self.deliveries.values().any(of_row) {
@@ -253,7 +262,7 @@ impl Db {
         let found = self.deliveries.values_mut().find(|other| {
             is_of(other, row)
                 && other.attempt.number == row.was
-                && ["waiting", "retrying"].contains(&other.status)
+                && [DeliveryStatus::Waiting, DeliveryStatus::Retrying].contains(&other.status)
         });
         match found {
             Some(found) if ours => *found = delivery(row, now),
@@ -263,14 +272,14 @@ impl Db {
     }
 
     pub(super) fn finish(&mut self, id: i64) {
-        if self.records[&id].status == "split" && !self.is_unfinished(id) {
-            self.records.get_mut(&id).unwrap().status = "completed";
+        if self.records[&id].status == RecordStatus::Split && !self.is_unfinished(id) {
+            self.records.get_mut(&id).unwrap().status = RecordStatus::Completed;
         }
     }
 
     /// The completion inside a handler's own transaction. Whether it may commit.
     pub(super) fn complete(&mut self, fence: &Fence, row: &DeliveryRow, stored: bool) -> bool {
-        if !stored && self.end(fence, row.record_id, "completed") {
+        if !stored && self.end(fence, row.record_id, RecordStatus::Completed) {
             return true;
         }
         let changed = self.change(fence, row);

@@ -12,13 +12,16 @@ mod world;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use tokio::time::Instant;
+use uuid::Uuid;
 
 use crate::{
     handler::{Context, Outcome},
     record::{Attempt, Record},
-    registry::{EventMatch, Invocation, Location, PermanentFailure, Registration, route::Router},
+    registry::{
+        EventMatch, Invocation, Location, PerHandler, PermanentFailure, Registration, route::Router,
+    },
     runtime::{
-        engine::Engine,
+        engine::{Engine, EngineOptions},
         lane::{HandlerSettings, LaneSettings},
         ownership::lease_table::LeaseTable,
     },
@@ -28,7 +31,7 @@ use crate::{
 const HANDLERS: [&str; 3] = ["a", "b", "c"];
 /// Those for which a record that failed for good lets the ones behind it go on.
 const SKIPS: [bool; 3] = [false, true, false];
-const PLACES: [u32; 3] = [2, 1, 3];
+const CONCURRENCY: [u32; 3] = [2, 1, 3];
 
 /// What differs between the dispatchers that are tried.
 #[derive(Debug, Clone, Copy)]
@@ -45,22 +48,29 @@ impl Setup {
     fn settings(self) -> LaneSettings {
         let handler = |ix: usize| HandlerSettings {
             id: HANDLERS[ix],
-            places: PLACES[ix],
-            skips: SKIPS[ix],
-            transactional: self.transactional && ix == 0,
+            concurrency: CONCURRENCY[ix],
+            skips_failed: SKIPS[ix],
+            is_transactional: self.transactional && ix == 0,
         };
         LaneSettings {
-            ordered: self.ordered,
-            longest_turn: self.longest_turn,
-            handlers: (0..3).map(handler).collect(),
+            stop_on_failure: self.ordered,
+            max_burst: self.longest_turn,
+            handlers: PerHandler::for_tests((0..3).map(handler)),
         }
     }
 
     fn engine(self) -> Engine {
         let secs = Duration::from_secs;
-        let leases = LeaseTable::new(secs(30), secs(20), Instant::now());
-        let router = Arc::new(Router::of(REGISTRATIONS.iter().collect()));
-        Engine::new(self.settings(), leases, router, Vec::new(), 2, self.most)
+        let leases = LeaseTable::new(Uuid::now_v7(), secs(30), secs(20), Instant::now());
+        let router = Arc::new(Router::for_tests(REGISTRATIONS.iter()));
+        Engine::new(EngineOptions {
+            lanes: self.settings(),
+            leases,
+            router,
+            renames: Vec::new(),
+            partitions: 2,
+            max_records: self.most,
+        })
     }
 }
 
@@ -100,7 +110,7 @@ const fn registration(id: &'static str, events: &'static [&'static str]) -> Regi
 fn record(id: i64, key: &str, event: &str) -> Record {
     Record {
         id,
-        event_id: uuid::Uuid::nil(),
+        event_id: Uuid::nil(),
         event: event.to_owned(),
         version: 1,
         key: key.to_owned(),

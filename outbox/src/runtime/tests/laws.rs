@@ -2,8 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
+use crate::record::RecordStatus;
 use crate::runtime::lane::Work;
-use crate::runtime::lane::tests::{
+use crate::runtime::tests::{
     HANDLERS, SKIPS,
     db::{Db, RecordRow},
     world::End,
@@ -15,7 +16,7 @@ type Pair = (i64, &'static str);
 /// What the dispatcher did. It forgets with it, so that what was done before a crash or a lost
 /// lease, and may not have been written, does not count.
 pub(super) struct Laws {
-    ordered: bool,
+    stop_on_failure: bool,
     /// Started in this life, with the attempt.
     started: HashSet<(i64, &'static str, u32)>,
     completed: HashSet<Pair>,
@@ -37,9 +38,9 @@ pub(super) fn route(event: &str) -> &'static [&'static str] {
 }
 
 impl Laws {
-    pub(super) fn new(ordered: bool) -> Self {
+    pub(super) fn new(stop_on_failure: bool) -> Self {
         Self {
-            ordered,
+            stop_on_failure,
             started: HashSet::new(),
             completed: HashSet::new(),
             passed: HashSet::new(),
@@ -73,11 +74,13 @@ impl Laws {
         work: &Work,
         mut running: impl Iterator<Item = &'a Work>,
     ) {
-        let (id, handler) = (work.record.id, HANDLERS[usize::from(work.handler)]);
+        let (id, handler) = (work.record.id, HANDLERS[work.handler.place()]);
         let beside = running.find(|other| {
             other.handler == work.handler
                 && (other.record.id == id
-                    || !other.alone && !work.alone && other.record.key == work.record.key)
+                    || !other.is_detached
+                        && !work.is_detached
+                        && other.record.key == work.record.key)
         });
         assert!(beside.is_none(), "{work:?} starts beside {beside:?}");
         let attempt = work.attempt.number;
@@ -86,14 +89,14 @@ impl Laws {
         let again = self.completed.contains(&(id, handler));
         assert!(!again, "{id} was completed by {handler} and starts again");
         self.parts.insert(id, work.part);
-        if !work.alone {
+        if !work.is_detached {
             self.is_first(db, id, handler);
         }
     }
 
     /// An invocation that had its place was not begun.
     pub(super) fn not_begun(&mut self, work: &Work) {
-        let handler = HANDLERS[usize::from(work.handler)];
+        let handler = HANDLERS[work.handler.place()];
         self.started
             .remove(&(work.record.id, handler, work.attempt.number));
     }
@@ -134,14 +137,14 @@ impl Laws {
         let in_db = match (row, db.records[&id].status) {
             (Some(row), _) => !row.blocking,
             // Split without it: it had ended before.
-            (None, status) => status != "pending" && status != "scheduled",
+            (None, status) => status != RecordStatus::Pending && status != RecordStatus::Scheduled,
         };
         in_db || self.passed.contains(&(id, handler))
     }
 
     /// A handler's own transaction with the completion in it: `kept` or rolled back.
     pub(super) fn transaction(&mut self, work: &Work, kept: bool, ours: bool) {
-        let pair = (work.record.id, HANDLERS[usize::from(work.handler)]);
+        let pair = (work.record.id, HANDLERS[work.handler.place()]);
         if kept {
             assert!(self.effects.insert(pair), "{pair:?} had its effect twice");
         } else {
@@ -152,7 +155,7 @@ impl Laws {
 
     /// An invocation ended; `kept` says whether what it did was not rolled back.
     pub(super) fn ended(&mut self, work: &Work, end: End, kept: bool) {
-        let handler = usize::from(work.handler);
+        let handler = work.handler.place();
         let pair = (work.record.id, HANDLERS[handler]);
         let passes = match end {
             End::Completed => {
@@ -162,8 +165,8 @@ impl Laws {
                 }
                 true
             }
-            End::RetryIn(_) => !self.ordered,
-            End::Failed => !self.ordered || SKIPS[handler],
+            End::RetryIn(_) => !self.stop_on_failure,
+            End::Failed => !self.stop_on_failure || SKIPS[handler],
         };
         if passes {
             self.passed.insert(pair);

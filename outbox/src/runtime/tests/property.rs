@@ -4,7 +4,9 @@ use std::fmt;
 
 use proptest::prelude::*;
 
-use crate::runtime::lane::tests::{
+use crate::record::RecordStatus;
+use crate::registry::HandlerIx;
+use crate::runtime::tests::{
     HANDLERS, Setup,
     world::{End, World},
 };
@@ -136,9 +138,9 @@ fn step(world: &mut World, step: Step) {
         Step::Time(passes) => world.db.now += passes,
         Step::Replay(at) => world.replay(at),
         Step::Discard(at, failed) => world.discard(at, failed),
-        Step::Pause(handler, paused) => world.pause(handler, paused),
+        Step::Pause(handler, paused) => world.pause(HandlerIx::for_tests(handler), paused),
         Step::Spill => {
-            world.engine.spill();
+            world.engine.evict();
         }
         Step::Steal(part, work) => world.steal(part, work),
         Step::ClaimRequest(all) => world.claim(all),
@@ -159,12 +161,12 @@ fn comes_to_rest(world: &mut World) {
         }
         world.arrive(true);
     }
-    panic!("reads on and on: {:?}", world.engine.lanes);
+    panic!("reads on and on: {:?}", world.engine);
 }
 
 fn is_done(world: &World) -> bool {
     let mut rows = world.db.records.values();
-    rows.all(|row| ["completed", "discarded"].contains(&row.status))
+    rows.all(|row| [RecordStatus::Completed, RecordStatus::Discarded].contains(&row.status))
 }
 
 /// From now on everything succeeds. Whether it came to its end without a sweep beyond those that
@@ -174,7 +176,7 @@ pub(super) fn finish(world: &mut World) -> bool {
     world.keep(2);
     (0..)
         .zip(HANDLERS)
-        .for_each(|(ix, _)| world.pause(ix, false));
+        .for_each(|(ix, _)| world.pause(HandlerIx::for_tests(ix), false));
     for round in 0..400 {
         if round >= 200 && round % 4 == 0 {
             world.wish_sweep();
@@ -193,7 +195,7 @@ pub(super) fn finish(world: &mut World) -> bool {
             world.laws.nothing_is_lost(&world.db);
             // The last fetch lets go of what it could have been wrong about.
             world.arrive(true);
-            assert_eq!(world.engine.lanes.left_over(), None);
+            assert_eq!(world.engine.leftovers(), None);
             return round < 200;
         }
         world.round(true, true);

@@ -2,7 +2,8 @@
 
 use uuid::Uuid;
 
-use crate::runtime::lane::tests::db::{Db, RecordRow};
+use crate::record::{DeliveryStatus, RecordStatus};
+use crate::runtime::tests::db::{Db, RecordRow};
 
 impl Db {
     pub(super) fn publish(&mut self, key: u16, event: &'static str, delay: Option<i64>) {
@@ -12,9 +13,9 @@ impl Db {
             key: format!("k{key}"),
             event,
             status: if delay.is_some() {
-                "scheduled"
+                RecordStatus::Scheduled
             } else {
-                "pending"
+                RecordStatus::Pending
             },
             due: delay.map(|delay| self.now + delay),
         };
@@ -24,12 +25,12 @@ impl Db {
     pub(super) fn replay(&mut self, id: i64) {
         let now = self.now;
         let row = self.deliveries.get_mut(&id).unwrap();
-        if row.status == "failed" {
+        if row.status == DeliveryStatus::Failed {
             row.attempt.number += 1;
             row.attempt.failure_count = 0;
         }
-        if ["failed", "retrying"].contains(&row.status) {
-            (row.status, row.due) = ("retrying", now);
+        if [DeliveryStatus::Failed, DeliveryStatus::Retrying].contains(&row.status) {
+            (row.status, row.due) = (DeliveryStatus::Retrying, now);
         }
     }
 
@@ -40,16 +41,16 @@ impl Db {
         if !row.is_open() {
             return;
         }
-        (row.status, row.blocking) = ("discarded", false);
+        (row.status, row.blocking) = (DeliveryStatus::Discarded, false);
         let (record, lane) = (row.record, row.lane());
-        if !self.is_unfinished(record) && self.records[&record].status == "split" {
-            self.records.get_mut(&record).unwrap().status = "discarded";
+        if !self.is_unfinished(record) && self.records[&record].status == RecordStatus::Split {
+            self.records.get_mut(&record).unwrap().status = RecordStatus::Discarded;
         }
         let mut rest = self.deliveries.values_mut();
         if let Some(first) = rest.find(|row| row.blocking && row.is_in(&lane))
-            && first.status == "waiting"
+            && first.status == DeliveryStatus::Waiting
         {
-            (first.status, first.due) = ("retrying", now);
+            (first.status, first.due) = (DeliveryStatus::Retrying, now);
         }
     }
 
@@ -64,22 +65,22 @@ impl Db {
         let lanes = self.deliveries.iter();
         let first = lanes.filter(|(id, row)| {
             row.part == part
-                && row.status != "failed"
+                && row.status != DeliveryStatus::Failed
                 && self.blocking(&row.lane()).next().map(|first| first.0) == Some(*id)
         });
         if let Some(id) = first.map(|(id, _)| *id).next() {
             let row = self.deliveries.get_mut(&id).unwrap();
-            (row.status, row.blocking) = ("completed", false);
+            (row.status, row.blocking) = (DeliveryStatus::Completed, false);
             let (record, handler) = (row.record, row.handler);
             self.finish(record);
             return vec![(record, handler)];
         }
         let blocked = self.blocked_keys(&[part], 1);
-        let pending = |row: &RecordRow| row.part == part && row.status == "pending";
+        let pending = |row: &RecordRow| row.part == part && row.status == RecordStatus::Pending;
         let mut records = self.records.iter_mut();
         match records.find(|(_, row)| blocked.is_empty() && pending(row)) {
             Some((id, row)) => {
-                row.status = "completed";
+                row.status = RecordStatus::Completed;
                 let handlers = super::laws::route(row.event).iter();
                 handlers.map(|handler| (*id, *handler)).collect()
             }

@@ -1,11 +1,13 @@
 //! One transition each, on lanes alone.
 
-use crate::runtime::lane::tests::{
+use crate::runtime::tests::{
     HANDLERS, Setup, attempt, record,
-    world::{End, decision},
+    world::{End, attempt_end},
 };
 use crate::{
-    runtime::lane::{HandlerIx, Lanes, Route, Unwritten, Work},
+    record::DeliveryStatus,
+    registry::HandlerIx,
+    runtime::lane::{Lanes, OutgoingBatch, Target, Work},
     store::{FetchedDelivery, FetchedRecord, LaneName},
 };
 
@@ -15,16 +17,16 @@ struct Bench {
     running: Vec<Work>,
 }
 
-const A: HandlerIx = 0;
-const B: HandlerIx = 1;
-const C: HandlerIx = 2;
+const A: HandlerIx = HandlerIx::for_tests(0);
+const B: HandlerIx = HandlerIx::for_tests(1);
+const C: HandlerIx = HandlerIx::for_tests(2);
 const KEY: &str = "k";
 
 fn lane(handler: HandlerIx) -> LaneName {
     LaneName {
         part: 0,
         key: KEY.to_owned(),
-        handler: HANDLERS[usize::from(handler)].to_owned(),
+        handler: HANDLERS[handler.place()].to_owned(),
     }
 }
 
@@ -62,17 +64,17 @@ impl Bench {
     }
 
     fn record_of(&mut self, key: &str, id: i64, handlers: &[HandlerIx]) -> bool {
-        let route = |&handler| Route {
+        let route = |&handler| Target {
             handler,
-            blocked: false,
+            is_blocked: false,
         };
-        let route: Vec<Route> = handlers.iter().map(route).collect();
-        self.lanes.record(fetched(id, key), &route)
+        let route: Vec<Target> = handlers.iter().map(route).collect();
+        self.lanes.admit_record(fetched(id, key), &route)
     }
 
     /// What runs.
     fn runs(&mut self) -> Vec<(i64, HandlerIx)> {
-        let turns = self.lanes.take_turns().into_iter();
+        let turns = self.lanes.take_bursts().into_iter();
         self.running.extend(turns.map(|turn| turn.first));
         let runs = self.running.iter();
         runs.map(|work| (work.record.id, work.handler)).collect()
@@ -83,16 +85,16 @@ impl Bench {
         let is_it = |work: &Work| (work.record.id, work.handler) == (id, handler);
         let at = self.running.iter().position(is_it).unwrap();
         let work = self.running.remove(at);
-        self.lanes.finished(&work, decision(&work, end));
+        self.lanes.on_finished(&work, attempt_end(&work, end));
     }
 
-    fn batch(&mut self) -> Unwritten {
-        self.lanes.take_unwritten().unwrap()
+    fn batch(&mut self) -> OutgoingBatch {
+        self.lanes.take_batch().unwrap()
     }
 
     /// The rows that a batch is to write: splits, then changes.
-    fn rows(unwritten: &Unwritten) -> Vec<(i64, &'static str, &'static str)> {
-        let batch = &unwritten.batch;
+    fn rows(unwritten: &OutgoingBatch) -> Vec<(i64, &'static str, DeliveryStatus)> {
+        let batch = unwritten.batch();
         let rows = batch.split_rows.iter().chain(&batch.changed);
         rows.map(|row| (row.record_id, row.handler, row.status))
             .collect()
@@ -100,11 +102,11 @@ impl Bench {
 
     fn write(&mut self) {
         let unwritten = self.batch();
-        self.lanes.written(unwritten);
+        self.lanes.on_written(unwritten);
     }
 
     fn is_empty(&self) {
-        assert_eq!(self.lanes.left_over(), None);
+        assert_eq!(self.lanes.leftovers(), None);
     }
 }
 
@@ -114,12 +116,12 @@ fn a_record_is_done_when_all_its_handlers_are() {
     assert!(bench.record(1, &[A, B]));
     assert_eq!(bench.runs(), [(1, A), (1, B)]);
     bench.ends(1, B, End::Completed);
-    assert!(!bench.lanes.has_unwritten());
+    assert!(!bench.lanes.has_batch());
     bench.ends(1, A, End::Completed);
     let batch = bench.batch();
-    assert_eq!(batch.batch.done, [1]);
+    assert_eq!(batch.batch().done, [1]);
     assert!(!bench.record(1, &[A, B]), "it is known until it is written");
-    bench.lanes.written(batch);
+    bench.lanes.on_written(batch);
     bench.is_empty();
 }
 
@@ -128,8 +130,8 @@ fn what_nothing_handles_is_put_aside() {
     let mut bench = Bench::new(true);
     assert!(bench.record(1, &[]));
     let batch = bench.batch();
-    assert_eq!(batch.batch.unhandled, [1]);
-    bench.lanes.written(batch);
+    assert_eq!(batch.batch().unhandled, [1]);
+    bench.lanes.on_written(batch);
     bench.is_empty();
 }
 
@@ -162,18 +164,18 @@ fn a_retry_gives_rows_to_all_that_stand_in_its_lanes_in_order() {
     bench.ends(1, C, End::Completed);
     bench.ends(1, A, End::RetryIn(5));
     let batch = bench.batch();
-    assert_eq!(batch.batch.split, [1, 2]);
+    assert_eq!(batch.batch().split, [1, 2]);
     let rows = [
-        (1, "a", "retrying"),
-        (2, "a", "waiting"),
-        (2, "c", "waiting"),
+        (1, "a", DeliveryStatus::Retrying),
+        (2, "a", DeliveryStatus::Waiting),
+        (2, "c", DeliveryStatus::Waiting),
     ];
     assert_eq!(Bench::rows(&batch), rows);
-    let retry = &batch.batch.split_rows[0];
+    let retry = &batch.batch().split_rows[0];
     assert_eq!((retry.attempt, retry.delay), (2, Some(5)));
     assert!(retry.blocking);
     assert_eq!(bench.runs(), [(2, C)], "the other lane goes on");
-    bench.lanes.written(batch);
+    bench.lanes.on_written(batch);
     bench.ends(2, C, End::Completed);
     bench.write();
     bench.is_empty();
@@ -187,8 +189,8 @@ fn a_failure_that_is_skipped_lets_the_lane_go_on() {
     bench.ends(1, B, End::Failed);
     assert_eq!(bench.runs(), [(2, B)]);
     let batch = bench.batch();
-    assert_eq!(batch.batch.split_rows[0].status, "failed");
-    assert!(!batch.batch.split_rows[0].blocking);
+    assert_eq!(batch.batch().split_rows[0].status, DeliveryStatus::Failed);
+    assert!(!batch.batch().split_rows[0].blocking);
 }
 
 #[test]
@@ -199,21 +201,21 @@ fn without_order_a_retry_is_made_alone() {
     bench.ends(1, A, End::RetryIn(5));
     assert_eq!(bench.runs(), [(2, A)]);
     bench.write();
-    bench.lanes.due_delivery(A, row(1, 2, false, false, true));
+    bench.lanes.admit_due(A, row(1, 2, false, false, true));
     assert_eq!(bench.runs(), [(2, A), (1, A)]);
 }
 
 #[test]
 fn a_due_delivery_runs_and_then_what_waits_behind_it() {
     let mut bench = Bench::new(true);
-    assert!(bench.lanes.due_delivery(A, row(1, 2, false, true, true)));
+    assert!(bench.lanes.admit_due(A, row(1, 2, false, true, true)));
     assert_eq!(bench.runs(), [(1, A)]);
     bench.ends(1, A, End::Completed);
-    assert!(!bench.lanes.has_checks(), "not before it is written");
+    assert!(!bench.lanes.has_lanes_to_load(), "not before it is written");
     bench.write();
     assert_eq!(bench.lanes.fetch_started(9), [lane(A)]);
     let rows = vec![row(2, 1, true, true, true), row(3, 1, true, true, false)];
-    bench.lanes.parked_lane(&lane(A), A, rows);
+    bench.lanes.admit_loaded(&lane(A), A, rows);
     bench.lanes.fetch_ended();
     assert_eq!(bench.runs(), [(2, A)]);
     bench.record(4, &[A]);
@@ -225,12 +227,12 @@ fn a_due_delivery_runs_and_then_what_waits_behind_it() {
 #[test]
 fn what_is_parked_while_its_lane_is_read_makes_it_read_again() {
     let mut bench = Bench::new(true);
-    bench.lanes.runnable_lane(&lane(A), A);
+    bench.lanes.admit_runnable(&lane(A), A);
     assert_eq!(bench.lanes.fetch_started(9), [lane(A)]);
     bench.record(2, &[A]);
-    bench.lanes.parked_lane(&lane(A), A, Vec::new());
+    bench.lanes.admit_loaded(&lane(A), A, Vec::new());
     bench.lanes.fetch_ended();
-    assert!(bench.runs().is_empty() && !bench.lanes.has_checks());
+    assert!(bench.runs().is_empty() && !bench.lanes.has_lanes_to_load());
     bench.write();
     assert_eq!(bench.lanes.fetch_started(9), [lane(A)]);
 }
@@ -252,25 +254,28 @@ fn lanes_that_wait_for_a_place_can_leave_memory_and_are_asked_for_again() {
     let mut bench = Bench::new(true);
     bench.record_of("x", 1, &[B]);
     bench.record_of("y", 2, &[B]);
-    assert!(bench.lanes.spill(1));
+    assert!(bench.lanes.evict(1));
     let batch = bench.batch();
-    assert_eq!(Bench::rows(&batch), [(2, "b", "waiting")]);
-    assert!(bench.lanes.thirsty().is_empty(), "nothing to be found yet");
-    bench.lanes.written(batch);
-    assert_eq!(bench.lanes.thirsty(), [B]);
-    assert_eq!(bench.lanes.in_flight(), 1);
+    assert_eq!(Bench::rows(&batch), [(2, "b", DeliveryStatus::Waiting)]);
+    assert!(
+        bench.lanes.handlers_to_refill().is_empty(),
+        "nothing to be found yet"
+    );
+    bench.lanes.on_written(batch);
+    assert_eq!(bench.lanes.handlers_to_refill(), [B]);
+    assert_eq!(bench.lanes.in_memory(), 1);
 }
 
 /// Found by the laws: the read of the lane saw the delivery as not to run now, and closed the lane.
 #[test]
 fn a_due_delivery_that_is_read_twice_in_a_fetch_leaves_its_lane_open() {
     let mut bench = Bench::new(true);
-    bench.lanes.runnable_lane(&lane(A), A);
+    bench.lanes.admit_runnable(&lane(A), A);
     bench.lanes.fetch_started(9);
     let due = || row(1, 2, false, true, true);
-    assert!(bench.lanes.due_delivery(A, due()));
+    assert!(bench.lanes.admit_due(A, due()));
     let rows = vec![due(), row(2, 1, true, true, false)];
-    bench.lanes.parked_lane(&lane(A), A, rows);
+    bench.lanes.admit_loaded(&lane(A), A, rows);
     bench.lanes.fetch_ended();
     assert_eq!(bench.runs(), [(1, A)]);
     bench.ends(1, A, End::Completed);
@@ -284,9 +289,9 @@ fn a_batch_of_before_a_lost_lease_says_nothing_about_what_was_read_after() {
     bench.record(1, &[A]);
     bench.ends(1, A, End::Completed);
     let old = bench.batch();
-    bench.lanes.lose(&[0], &[]);
+    bench.lanes.drop_partitions(&[0], &[]);
     assert!(bench.record(1, &[A]));
-    bench.lanes.written(old);
+    bench.lanes.on_written(old);
     assert!(!bench.record(1, &[A]));
 }
 
@@ -294,13 +299,13 @@ fn a_batch_of_before_a_lost_lease_says_nothing_about_what_was_read_after() {
 fn the_same_for_deliveries() {
     let mut bench = Bench::new(true);
     let due = || row(1, 2, false, true, false);
-    assert!(bench.lanes.due_delivery(A, due()));
+    assert!(bench.lanes.admit_due(A, due()));
     bench.ends(1, A, End::Completed);
     let old = bench.batch();
-    bench.lanes.lose(&[0], &[]);
-    assert!(bench.lanes.due_delivery(A, due()));
-    bench.lanes.written(old);
-    assert!(!bench.lanes.due_delivery(A, due()));
+    bench.lanes.drop_partitions(&[0], &[]);
+    assert!(bench.lanes.admit_due(A, due()));
+    bench.lanes.on_written(old);
+    assert!(!bench.lanes.admit_due(A, due()));
 }
 
 #[test]
@@ -309,13 +314,27 @@ fn the_same_for_lanes() {
     bench.record(1, &[A]);
     bench.ends(1, A, End::RetryIn(1));
     let old = bench.batch();
-    bench.lanes.lose(&[0], &[]);
-    let blocked = Route {
+    bench.lanes.drop_partitions(&[0], &[]);
+    let blocked = Target {
         handler: A,
-        blocked: true,
+        is_blocked: true,
     };
-    bench.lanes.record(fetched(2, KEY), &[blocked]);
-    bench.lanes.written(old);
+    bench.lanes.admit_record(fetched(2, KEY), &[blocked]);
+    bench.lanes.on_written(old);
     bench.record(3, &[A]);
     assert!(bench.runs().is_empty(), "what is before it is not written");
+}
+
+#[test]
+fn a_hot_key_gives_its_slot_to_a_key_that_waits() {
+    let mut bench = Bench::new(true);
+    (1..=400).for_each(|id| {
+        bench.record_of("hot", id, &[B]);
+    });
+    bench.record_of("other", 401, &[B]);
+    assert_eq!(bench.runs(), [(1, B)], "there is one slot");
+    bench.ends(1, B, End::Completed);
+    assert_eq!(bench.runs(), [(401, B)]);
+    bench.ends(401, B, End::Completed);
+    assert_eq!(bench.runs(), [(2, B)]);
 }

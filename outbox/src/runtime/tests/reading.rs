@@ -4,12 +4,9 @@ use std::mem;
 
 use tokio::time::Instant;
 
-use crate::runtime::lane::tests::world::World;
+use crate::runtime::tests::world::World;
 use crate::{
-    runtime::{
-        engine::FetchRequest,
-        fetch::{FetchPlan, Fetched, fetcher::by_lane},
-    },
+    runtime::fetch::{FetchPlan, FetchRequest, Fetched, PollReason, fetcher::by_lane},
     store::{FetchedDelivery, OpenWriters},
 };
 
@@ -34,19 +31,18 @@ impl World {
         }
         let sweep = mem::take(&mut self.sweep);
         let want = FetchRequest {
-            poll: poll || sweep,
-            unprompted: false,
+            poll: (poll || sweep).then_some(PollReason::Signalled),
             due: due || sweep,
             sweep,
-            offset: 0,
+            clock_offset: 0,
         };
-        self.fetch = self.engine.round(want).map(|round| Fetch {
+        self.fetch = self.engine.plan_fetch(want).map(|round| Fetch {
             round,
             done: 0,
             arrived: Fetched::default(),
         });
         for lane in self.fetch.iter().flat_map(|fetch| &fetch.round.lanes) {
-            assert!(!self.engine.lanes.is_closed(lane.part), "reads {lane:?}");
+            assert!(!self.engine.is_closing(lane.part), "reads {lane:?}");
         }
         self.fetch.is_some()
     }
@@ -76,7 +72,7 @@ impl World {
                 let limit = round.due.unwrap_or(0);
                 let due = db.due_deliveries(parts, &round.handlers, limit);
                 let known = |due: &FetchedDelivery| {
-                    let handler = round.router.handler(&due.handler);
+                    let handler = round.router.by_id(&due.handler);
                     let name = handler.map(|handler| (due.fetched.record.id, handler));
                     name.is_some_and(|name| round.known_deliveries.contains(&name))
                 };
@@ -131,9 +127,9 @@ impl World {
             return;
         };
         if works {
-            self.engine.arrived(&round, arrived);
+            self.engine.on_fetched(&round, arrived);
         } else {
-            self.engine.failed(round);
+            self.engine.on_fetch_failed(round);
             self.sweep = true;
         }
     }

@@ -6,15 +6,16 @@ use std::{collections::BTreeSet, mem, sync::Arc, time::Duration};
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use crate::runtime::lane::tests::{HANDLERS, Setup, db::Db, laws::Laws, reading::Fetch};
+use crate::runtime::tests::{HANDLERS, Setup, db::Db, laws::Laws, reading::Fetch};
 use crate::{
-    handler::HandlerError,
-    record::Attempt,
-    retry::{Completion, Decision, FailedBecause},
+    handler::FailureKind,
+    record::{Attempt, DeliveryStatus, failure::Failure},
+    registry::HandlerIx,
+    retry::FailedBecause,
     runtime::{
         engine::Engine,
         fetch::LateWriters,
-        lane::{HandlerIx, Turn, Unwritten, Work, completed_row},
+        lane::{AttemptEnd, Burst, OutgoingBatch, Work, completed_row},
     },
     store::Fence,
 };
@@ -39,7 +40,7 @@ pub(super) struct World {
 
 /// A batch that is being written.
 struct Taken {
-    unwritten: Unwritten,
+    unwritten: OutgoingBatch,
     fence: Arc<Fence>,
     committed: bool,
 }
@@ -68,7 +69,7 @@ impl World {
             expired: false,
             laws: Laws::new(setup.ordered),
         };
-        (0..2).for_each(|part| world.db.give(part, world.engine.leases.owner));
+        (0..2).for_each(|part| world.db.give(part, world.engine.leases().owner()));
         world.claim(true);
         world
     }
@@ -86,13 +87,13 @@ impl World {
             laws,
             ..Self::new(self.setup)
         };
-        let owner = self.engine.leases.owner;
+        let owner = self.engine.leases().owner();
         self.db = db;
         (0..2).for_each(|part| self.db.give(part, owner));
         self.claim(true);
         self.laws.restarted(|_| true);
         let paused = self.paused.clone();
-        self.engine.pause(&paused);
+        self.engine.apply_pauses(&paused);
     }
 
     /// Another process takes a partition whose lease has run out, and does some work.
@@ -110,7 +111,7 @@ impl World {
     /// LeaseTable are renewed; what was lost comes back if `all`.
     pub(super) fn claim(&mut self, all: bool) {
         self.arrive(true);
-        let owner = self.engine.leases.owner;
+        let owner = self.engine.leases().owner();
         if all {
             let lost = self.db.leases.iter();
             let lost = lost.filter(|(_, (other, _))| *other != owner);
@@ -118,7 +119,7 @@ impl World {
             lost.into_iter().for_each(|part| self.db.give(part, owner));
         }
         let leases = self.db.leases_of(owner);
-        let changes = self.engine.claimed(&leases, Instant::now());
+        let changes = self.engine.on_claimed(&leases, Instant::now());
         let lost = |part: u16| changes.lost.contains(&part);
         let mut stopped: Vec<HandlerIx> = Vec::new();
         self.running.retain(|(work, ..)| {
@@ -128,7 +129,7 @@ impl World {
             !lost(work.part)
         });
         if !changes.lost.is_empty() {
-            self.engine.lanes.lose(&changes.lost, &stopped);
+            self.engine.drop_partitions(&changes.lost, &stopped);
         }
         self.laws.restarted(lost);
         self.sweep |= !changes.gained.is_empty();
@@ -145,8 +146,8 @@ impl World {
     /// nothing may be done twice.
     pub(super) fn hand_over(&mut self, work: u8) {
         self.arrive(true);
-        let fence = self.engine.leases.fence();
-        for lease in self.engine.claim(0, BTreeSet::new()).drained {
+        let fence = self.engine.leases().fence();
+        for lease in self.engine.claim_request(0, BTreeSet::new()).to_release {
             if !self.db.is_ours(&fence, lease.part) {
                 // It was stolen before: what was written last, was not.
                 self.laws.restarted(|part| part == lease.part);
@@ -163,23 +164,23 @@ impl World {
     pub(super) fn pause(&mut self, handler: HandlerIx, paused: bool) {
         self.claim(false);
         self.take();
-        let id = HANDLERS[usize::from(handler)];
+        let id = HANDLERS[handler.place()];
         self.paused.retain(|other| other != id);
         if paused {
             self.paused.push(id.to_owned());
         }
         let paused = self.paused.clone();
-        self.sweep |= self.engine.pause(&paused);
+        self.sweep |= self.engine.apply_pauses(&paused);
     }
 
     pub(super) fn take(&mut self) {
         if self.expired {
             return;
         }
-        for Turn { first, then } in self.engine.lanes.take_turns() {
+        for Burst { first, rest } in self.engine.take_bursts() {
             let paused = self.paused.iter().any(|id| id == name(first.handler));
             assert!(!paused, "{first:?} starts although its handler is paused");
-            self.start(first, then, self.engine.leases.fence());
+            self.start(first, rest, self.engine.leases().fence());
         }
     }
 
@@ -194,16 +195,16 @@ impl World {
             return;
         }
         let (work, mut then, fence) = self.running.remove(at % self.running.len());
-        let transactional = self.engine.lanes.is_transactional(work.handler);
+        let transactional = self.setup.transactional && work.handler.place() == 0;
         let mut kept = true;
         if transactional && matches!(end, End::Completed) {
             let row = completed_row(&work, name(work.handler));
-            kept = self.db.complete(&fence, &row, work.read);
+            kept = self.db.complete(&fence, &row, work.from_row);
             let ours = self.db.is_ours(&fence, work.part);
             self.laws.transaction(&work, kept, ours);
         }
         self.laws.ended(&work, end, kept);
-        let next = self.engine.lanes.finished(&work, decision(&work, end));
+        let next = self.engine.on_finished(&work, attempt_end(&work, end));
         if !matches!(end, End::Completed) || then.is_empty() {
             assert_eq!(next, None, "nothing follows in the turn of {work:?}");
             return;
@@ -211,7 +212,7 @@ impl World {
         let work = then.remove(0);
         assert_eq!(next, Some(work.record.id), "{work:?} is next in its turn");
         if self.expired {
-            self.engine.lanes.not_begun(work);
+            self.engine.on_not_started(work);
         } else {
             // A handler that was paused meanwhile finishes its turn, or gives it back.
             self.start(work, then, fence);
@@ -225,16 +226,15 @@ impl World {
         }
         let (work, ..) = self.running.remove(at % self.running.len());
         self.laws.not_begun(&work);
-        self.engine.lanes.not_begun(work);
+        self.engine.on_not_started(work);
     }
 
     pub(super) fn take_batch(&mut self) {
         if self.batch.is_some() {
             return;
         }
-        if let Some(unwritten) = self.engine.lanes.take_unwritten() {
-            self.engine.will_block(unwritten.batch.blocking());
-            let fence = self.engine.leases.fence();
+        if let Some(unwritten) = self.engine.take_batch(0) {
+            let fence = self.engine.leases().fence();
             self.batch = Some(Taken {
                 unwritten,
                 fence,
@@ -245,7 +245,7 @@ impl World {
 
     pub(super) fn commit(&mut self) {
         if let Some(taken) = self.batch.as_mut().filter(|taken| !taken.committed) {
-            self.db.settle(&taken.fence, &taken.unwritten.batch);
+            self.db.settle(&taken.fence, taken.unwritten.batch());
             taken.committed = true;
         }
     }
@@ -254,7 +254,7 @@ impl World {
     pub(super) fn acknowledge(&mut self) {
         self.commit();
         if let Some(taken) = self.batch.take() {
-            self.engine.lanes.written(taken.unwritten);
+            self.engine.on_written(taken.unwritten);
         }
     }
 
@@ -268,7 +268,7 @@ impl World {
     pub(super) fn pick(&self, at: usize, failed: bool) -> Option<i64> {
         let rows = self.db.deliveries.iter();
         let open = rows.filter(|(_, row)| match failed {
-            true => row.status == "failed",
+            true => row.status == DeliveryStatus::Failed,
             false => row.is_open(),
         });
         let open: Vec<i64> = open.map(|(id, _)| *id).collect();
@@ -291,26 +291,29 @@ impl World {
 }
 
 fn name(handler: HandlerIx) -> &'static str {
-    HANDLERS[usize::from(handler)]
+    HANDLERS[handler.place()]
 }
 
-pub(super) fn decision(work: &Work, end: End) -> Decision {
-    let error = HandlerError::permanent("no");
+pub(super) fn attempt_end(work: &Work, end: End) -> AttemptEnd {
+    let failure = Failure {
+        kind: FailureKind::Permanent,
+        text: "no".to_owned(),
+        fingerprint: String::new(),
+    };
     match end {
-        End::Completed => Decision::Completed(Completion::Handled),
-        End::RetryIn(micros) => Decision::RetryAt {
-            at: jiff::Timestamp::UNIX_EPOCH,
+        End::Completed => AttemptEnd::Handled,
+        End::RetryIn(micros) => AttemptEnd::Retry {
             delay: Duration::from_micros(u64::from(micros)),
             next: Attempt {
                 number: work.attempt.number + 1,
                 failure_count: work.attempt.failure_count + 1,
                 first_failed_at: None,
             },
-            error,
+            failure,
         },
-        End::Failed => Decision::Failed {
-            error,
+        End::Failed => AttemptEnd::Failed {
             because: FailedBecause::Permanent,
+            failure,
         },
     }
 }

@@ -1,10 +1,13 @@
 //! What the laws found to be wrong, made as small as it goes.
 
-use crate::runtime::lane::tests::{
+use crate::registry::HandlerIx;
+use crate::runtime::tests::{
     Setup,
     property::finish,
     world::{End, World},
 };
+
+const A: HandlerIx = HandlerIx::for_tests(0);
 
 fn world(transactional: bool) -> World {
     let mut world = World::new(Setup {
@@ -33,7 +36,7 @@ fn read(world: &mut World) {
 #[test]
 fn after_a_pause_all_lanes_are_found_whatever_is_in_memory() {
     let mut world = world(false);
-    world.pause(0, true);
+    world.pause(A, true);
     publish(&mut world, &[(0, "three"), (1, "one")]);
     read(&mut world);
     world.write_all();
@@ -46,7 +49,7 @@ fn lanes_that_were_put_aside_are_looked_for_when_they_are_written() {
     let mut world = world(false);
     publish(&mut world, &[(0, "three"), (1, "three")]);
     read(&mut world);
-    assert!(world.engine.spill());
+    assert!(world.engine.evict());
     world.finish(1, End::Completed);
     read(&mut world);
     assert!(finish(&mut world));
@@ -58,7 +61,7 @@ fn a_paused_handler_gets_nothing_more() {
     let mut world = world(false);
     publish(&mut world, &[(0, "one")]);
     read(&mut world);
-    world.pause(0, true);
+    world.pause(A, true);
     publish(&mut world, &[(0, "one")]);
     read(&mut world);
     world.finish(0, End::Completed);
@@ -101,7 +104,7 @@ fn a_lane_that_is_paused_while_it_runs_goes_on_behind_what_runs() {
     read(&mut world);
     world.write_all();
     world.discard(1, false);
-    world.pause(0, true);
+    world.pause(A, true);
     assert!(finish(&mut world));
 }
 
@@ -110,7 +113,7 @@ fn a_lane_that_is_paused_while_it_runs_goes_on_behind_what_runs() {
 #[test]
 fn what_was_to_be_written_about_a_lost_partition_is_forgotten_with_it() {
     let mut world = world(false);
-    world.pause(0, true);
+    world.pause(A, true);
     publish(&mut world, &[(1, "three")]);
     world.steal(1, 0);
     world.round(true, true);
