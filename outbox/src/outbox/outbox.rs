@@ -21,12 +21,13 @@ use crate::{
     outbox::{
         Result,
         clock::{Clock, SystemClock},
+        error::While as _,
     },
     record::limits::Limits,
     registry::{Registered, Registry, RegistryBuilder},
     retry::IntoPolicy,
     runtime::{fetch::Fetcher, settle::settler::Settler, signals::WakeSignals},
-    store::{self, Database, Due, PublishStatements, TableNames},
+    store::{self, Database, Due, Statements, TableNames},
     transaction::{Observer, Sleeper, Transactions},
 };
 
@@ -67,7 +68,8 @@ pub(crate) struct Inner<Db: Database> {
     pub(crate) heart: Arc<Liveness>,
     /// Microseconds added to the database's clock; zero outside of tests.
     pub(crate) offset: AtomicI64,
-    pub(crate) inserts: PublishStatements,
+    /// Every statement of publishing and of the dispatcher on these tables.
+    pub(crate) sql: Arc<Statements<Db>>,
     pub(crate) limits: Limits,
     pub(crate) partitions: u16,
     /// `retry.pin-at-schedule`: what a record gets that is scheduled without its own `max_retries`.
@@ -84,13 +86,13 @@ pub(crate) struct Inner<Db: Database> {
 
 impl<Db: Database> Inner<Db> {
     pub(crate) fn fetcher(&self) -> Fetcher<Db> {
-        Fetcher::new(self.pool.clone(), self.names.clone())
+        Fetcher::new(self.pool.clone(), Arc::clone(&self.sql))
     }
 
     pub(crate) fn settler(&self) -> Settler<Db> {
         Settler::new(
             self.pool.clone(),
-            self.names.clone(),
+            Arc::clone(&self.sql),
             self.keeps_completed(),
         )
     }
@@ -371,6 +373,8 @@ impl<Db: Database> OutboxBuilder<Db> {
     pub async fn build(self) -> Result<Outbox<Db>> {
         self.config.check()?;
         let names = TableNames::new(self.schema, self.prefix)?;
+        let sql = Db::statements(&names).map_err(sqlx::Error::from);
+        let sql = sql.doing("preparing the statements")?;
         let transactions = Transactions::with_names(self.pool.clone(), names.clone()).told(
             Arc::clone(&self.clock),
             self.sleeper,
@@ -384,7 +388,7 @@ impl<Db: Database> OutboxBuilder<Db> {
                 clock: self.clock,
                 #[cfg(feature = "testing")]
                 hand_clock: self.hand_clock,
-                inserts: Db::inserts(&names),
+                sql: Arc::new(sql),
                 names,
                 registry: self
                     .registry

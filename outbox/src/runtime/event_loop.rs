@@ -161,7 +161,7 @@ impl<Db: Database> Run<Db> {
         let inner = &self.outbox.inner;
         let watcher = Watcher::new(
             inner.pool.clone(),
-            inner.names.clone(),
+            Arc::clone(&inner.sql),
             self.engine.leases.owner,
             Arc::clone(&inner.wake),
             inner.config.poll_interval.min(YEAR),

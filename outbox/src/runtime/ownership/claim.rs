@@ -12,7 +12,7 @@ use uuid::Uuid;
 use crate::runtime::ownership::decision::ClaimDecision;
 use crate::{
     registry::route::Router,
-    store::{ClusterView, Database, Fence, Lease, TableNames, micros},
+    store::{ClusterView, Database, Fence, HandlerRename, Lease, Statements, micros},
 };
 
 /// What is handed over is reserved for this long to those who have too few. Who took it over from
@@ -68,7 +68,7 @@ impl ClaimRequest {
     pub(crate) async fn make<Db: Database>(
         &self,
         connection: &mut Db::Connection,
-        names: &TableNames,
+        sql: &Statements<Db>,
     ) -> Result<ClaimOutcome, sqlx::Error> {
         let mut changed = false;
         if !self.drained.is_empty() {
@@ -76,30 +76,30 @@ impl ClaimRequest {
                 owner: self.owner,
                 leases: self.drained.clone(),
             };
-            Db::release_leases(connection, names, &fence, Some(micros(RESERVED))).await?;
+            Db::release_leases(connection, sql, &fence, Some(micros(RESERVED))).await?;
             changed = true;
         }
-        Db::heartbeat(connection, names, self.owner, self.micros).await?;
-        let mut survey = Db::cluster_view(connection, names).await?;
+        Db::heartbeat(connection, sql, self.owner, self.micros).await?;
+        let mut survey = Db::cluster_view(connection, sql).await?;
         if survey.leases.len() < usize::from(self.partitions) {
-            Db::seed_partitions(connection, names, self.partitions).await?;
-            survey = Db::cluster_view(connection, names).await?;
+            Db::seed_partitions(connection, sql, self.partitions).await?;
+            survey = Db::cluster_view(connection, sql).await?;
         }
         let plan = ClaimDecision::new(&survey, self.owner, &self.left);
         for instance in &plan.expired {
-            Db::reap_expired(connection, names, *instance).await?;
+            Db::reap_expired(connection, sql, *instance).await?;
         }
         if !plan.take.is_empty() {
-            Db::take_partitions(connection, names, self.owner, &plan.take, self.micros).await?;
-            survey = Db::cluster_view(connection, names).await?;
+            Db::take_partitions(connection, sql, self.owner, &plan.take, self.micros).await?;
+            survey = Db::cluster_view(connection, sql).await?;
         }
         // Those who have more than their share now should know.
         changed |= self.joins && plan.peers > 0;
         if changed {
-            Db::notify_peers(connection, names).await?;
+            Db::notify_peers(connection, sql).await?;
         }
         let leases = leases_of(&survey, self.owner);
-        self.adopt::<Db>(connection, names, &leases).await?;
+        self.adopt::<Db>(connection, sql, &leases).await?;
         Ok(ClaimOutcome {
             leases,
             share: plan.share,
@@ -119,7 +119,7 @@ impl ClaimRequest {
     async fn adopt<Db: Database>(
         &self,
         connection: &mut Db::Connection,
-        names: &TableNames,
+        sql: &Statements<Db>,
         leases: &[Lease],
     ) -> Result<(), sqlx::Error> {
         const AT_ONCE: i64 = 5_000;
@@ -132,15 +132,16 @@ impl ClaimRequest {
         if fence.leases.is_empty() {
             return Ok(());
         }
-        for (old, new) in &self.renames {
-            Db::rename_handler(connection, names, &fence, old, new).await?;
+        for (from, to) in &self.renames {
+            let rename = HandlerRename { from, to };
+            Db::rename_handler(connection, sql, &fence, rename).await?;
         }
         let parts: Vec<u16> = fence.leases.iter().map(|lease| lease.part).collect();
-        for event in Db::unhandled_events(connection, names, &parts).await? {
+        for event in Db::unhandled_events(connection, sql, &parts).await? {
             if self.router.route(&event).is_empty() {
                 continue;
             }
-            while Db::requeue_unhandled(connection, names, &fence, &event, AT_ONCE).await? > 0 {}
+            while Db::requeue_unhandled(connection, sql, &fence, &event, AT_ONCE).await? > 0 {}
         }
         Ok(())
     }

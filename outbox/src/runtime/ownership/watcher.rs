@@ -16,7 +16,7 @@ use super::poll_schedule::PollSchedule;
 use super::session::{SessionReporter, SessionState};
 use crate::{
     runtime::{backoff::DatabaseBackoff, signals::WakeSignals},
-    store::{Database, Notification, PollResult, SessionKey, TableNames},
+    store::{Database, Notification, PollResult, SessionKey, Statements},
 };
 
 /// With fewer connections, all others are needed elsewhere.
@@ -31,7 +31,7 @@ const LIMIT: Duration = Duration::from_secs(5);
 /// Watches for signs, until the dispatcher has ended; then its session does, and others see it.
 pub(crate) struct Watcher<Db: Database> {
     pool: Pool<Db>,
-    names: TableNames,
+    sql: Arc<Statements<Db>>,
     owner: Uuid,
     wake: Arc<WakeSignals>,
     poll: Duration,
@@ -50,7 +50,7 @@ impl<Db: Database> Watcher<Db> {
     /// None where the pool is too small for it. `again`: another one has panicked.
     pub(crate) fn new(
         pool: Pool<Db>,
-        names: TableNames,
+        sql: Arc<Statements<Db>>,
         owner: Uuid,
         wake: Arc<WakeSignals>,
         poll: Duration,
@@ -63,7 +63,7 @@ impl<Db: Database> Watcher<Db> {
         let (pulse, session) = SessionReporter::new(again);
         let watcher = Self {
             pool,
-            names,
+            sql,
             owner,
             wake,
             poll,
@@ -96,7 +96,7 @@ impl<Db: Database> Watcher<Db> {
 
     /// One connection, from its beginning to its end.
     async fn watch(&mut self, outage: &mut DatabaseBackoff) -> Result<(), sqlx::Error> {
-        let mut line = in_time(Db::open(&self.pool, &self.names)).await?;
+        let mut line = in_time(Db::open(&self.pool, &self.sql)).await?;
         let ended = self.watch_on(&mut line, outage).await;
         // Whatever ended it: the connection may go back to the pool.
         let let_go = in_time(Db::unlock_session(&mut line)).await;
@@ -119,7 +119,7 @@ impl<Db: Database> Watcher<Db> {
         self.wake.records(&[]);
         while !self.pulse.is_unwanted() {
             let asked_at = Instant::now();
-            let tick = Db::poll(line, &self.names, self.owner, session, self.highest);
+            let tick = Db::poll(line, &self.sql, self.owner, session, self.highest);
             let tick = in_time(tick).await?;
             if session.is_some() {
                 if !tick.held {
@@ -139,11 +139,11 @@ impl<Db: Database> Watcher<Db> {
             }
             for instance in suspects.look(&tick.gone, now) {
                 tracing::info!(%instance, "an instance has died; its partitions are free");
-                in_time(Db::reap_lost(line, &self.names, instance)).await?;
+                in_time(Db::reap_lost(line, &self.sql, instance)).await?;
                 self.wake.leases();
             }
             if rhythm.falls_asleep(&tick, now) {
-                in_time(Db::set_listening(line, &self.names, self.owner, true)).await?;
+                in_time(Db::set_listening(line, &self.sql, self.owner, true)).await?;
                 continue;
             }
             let next = now + rhythm.gap(&tick, suspects.are_there(), now);
@@ -168,8 +168,8 @@ impl<Db: Database> Watcher<Db> {
         // Before others see it, and may bury this process for its loss ..
         self.pulse.begins(Instant::now());
         if !self.had_a_line {
-            let (names, owner, micros) = (&self.names, self.owner, self.lease);
-            in_time(Db::register(line, names, owner, session, micros)).await?;
+            let (sql, owner, micros) = (&self.sql, self.owner, self.lease);
+            in_time(Db::register(line, sql, owner, session, micros)).await?;
         }
         self.show(line, Some(session)).await?;
         // .. and again, so that no claim counts that was made when they saw the one before.
@@ -183,7 +183,7 @@ impl<Db: Database> Watcher<Db> {
         line: &mut Db::WatchConnection,
         session: Option<SessionKey>,
     ) -> Result<(), sqlx::Error> {
-        in_time(Db::advertise(line, &self.names, self.owner, session)).await
+        in_time(Db::advertise(line, &self.sql, self.owner, session)).await
     }
 
     /// The session is another one, though the connection was not lost.
@@ -234,7 +234,7 @@ impl<Db: Database> Watcher<Db> {
                 Notification::Published(parts) => {
                     self.wake.records(&parts);
                     if rhythm.wakes_up(Instant::now()) {
-                        in_time(Db::set_listening(line, &self.names, self.owner, false)).await?;
+                        in_time(Db::set_listening(line, &self.sql, self.owner, false)).await?;
                         return Ok(true);
                     }
                 }

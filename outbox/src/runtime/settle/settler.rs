@@ -1,25 +1,27 @@
 //! The task that writes what became of records.
 
+use std::sync::Arc;
+
 use sqlx::Pool;
 
 use crate::{
     runtime::backoff::DatabaseBackoff,
-    store::{Batch, Database, Fence, KeptConnection, TableNames},
+    store::{Batch, Database, Fence, KeptConnection, Statements},
 };
 
 /// Writes, on a connection of its own.
 #[derive(Debug)]
 pub(crate) struct Settler<Db: Database> {
     link: KeptConnection<Db>,
-    names: TableNames,
+    sql: Arc<Statements<Db>>,
     keep: bool,
 }
 
 impl<Db: Database> Settler<Db> {
-    pub(crate) fn new(pool: Pool<Db>, names: TableNames, keep: bool) -> Self {
+    pub(crate) fn new(pool: Pool<Db>, sql: Arc<Statements<Db>>, keep: bool) -> Self {
         Self {
             link: KeptConnection::settling(pool),
-            names,
+            sql,
             keep,
         }
     }
@@ -45,7 +47,7 @@ impl<Db: Database> Settler<Db> {
             return Ok(());
         }
         let written = match self.link.connection().await {
-            Ok(connection) => Db::settle(connection, &self.names, fence, batch, self.keep).await,
+            Ok(connection) => Db::settle(connection, &self.sql, fence, batch, self.keep).await,
             Err(error) => Err(error),
         };
         self.link.done(&written);

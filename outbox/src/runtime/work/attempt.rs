@@ -11,7 +11,7 @@ use crate::{
     registry::HandlerEntry,
     retry::Decision,
     runtime::lane::{Work, completed_row},
-    store::{Database, Fence},
+    store::{Completion, Database, Fence},
     telemetry::trace,
 };
 
@@ -137,10 +137,13 @@ impl<Db: Database> HandlerAttempt<'_, Db> {
             });
         }
         let row = completed_row(self.work, self.handler.id());
-        let (names, keep) = (&self.inner.names, self.inner.keeps_completed());
-        let (fence, stored) = (self.fence, self.work.read);
-        let completed =
-            Db::complete_in_transaction(&mut transaction, names, fence, &row, stored, keep).await;
+        let (sql, fence) = (&*self.inner.sql, self.fence);
+        let completion = Completion {
+            row: &row,
+            stored: self.work.read,
+            keep: self.inner.keeps_completed(),
+        };
+        let completed = Db::complete_in_transaction(&mut transaction, sql, fence, completion).await;
         let committed = match completed {
             Ok(true) => transaction.commit().await.map_err(failure),
             Ok(false) => {
