@@ -94,7 +94,10 @@ impl<Db: Database> Operations<'_, Db> {
             Step::DiscardRecords(records) => Db::discard_records(&mut tx, names, records).await?,
             Step::Delete(records, fence) => {
                 let held = match fence {
-                    Some(fence) => Some(Db::lock_leases(&mut tx, names, fence).await?),
+                    Some(fence) => {
+                        let sql = Db::statements(names)?;
+                        Some(Db::lock_leases(&mut tx, &sql, fence).await?)
+                    }
                     None => None,
                 };
                 let held = |part| held.as_ref().is_none_or(|held| held.contains(part));

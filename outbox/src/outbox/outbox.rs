@@ -21,6 +21,7 @@ use crate::{
     outbox::{
         Result,
         clock::{Clock, SystemClock},
+        error::While as _,
     },
     record::limits::Limits,
     registry::{Registered, Registry, RegistryBuilder},
@@ -30,7 +31,7 @@ use crate::{
         settle::settler::Settler,
         signals::{Signal, WakeSignals},
     },
-    store::{self, Database, Due, PublishStatements, TableNames},
+    store::{self, Database, Due, Statements, TableNames},
     transaction::Transactions,
 };
 
@@ -71,7 +72,8 @@ pub(crate) struct Inner<Db: Database> {
     pub(crate) liveness: Arc<Liveness>,
     /// Microseconds added to the database's clock; zero outside of tests.
     pub(crate) offset: AtomicI64,
-    pub(crate) inserts: PublishStatements,
+    /// Every statement of publishing and of the dispatcher on these tables.
+    pub(crate) sql: Arc<Statements<Db>>,
     pub(crate) limits: Limits,
     pub(crate) partitions: u16,
     /// `retry.pin-at-schedule`: what a record gets that is scheduled without its own `max_retries`.
@@ -88,13 +90,13 @@ pub(crate) struct Inner<Db: Database> {
 
 impl<Db: Database> Inner<Db> {
     pub(crate) fn fetcher(&self) -> Fetcher<Db> {
-        Fetcher::new(self.pool.clone(), self.names.clone())
+        Fetcher::new(self.pool.clone(), Arc::clone(&self.sql))
     }
 
     pub(crate) fn settler(&self) -> Settler<Db> {
         Settler::new(
             self.pool.clone(),
-            self.names.clone(),
+            Arc::clone(&self.sql),
             self.keeps_completed(),
         )
     }
@@ -362,6 +364,9 @@ impl<Db: Database> OutboxBuilder<Db> {
     pub async fn build(self) -> Result<Outbox<Db>> {
         self.config.check()?;
         let names = TableNames::new(self.schema, self.prefix)?;
+        let sql = Db::statements(&names)
+            .map_err(sqlx::Error::from)
+            .doing("preparing the statements")?;
         let clock = Arc::clone(&self.clock);
         let transactions = Transactions::with_names(self.pool.clone(), names.clone(), clock);
         let outbox = Outbox {
@@ -372,7 +377,7 @@ impl<Db: Database> OutboxBuilder<Db> {
                 clock: self.clock,
                 #[cfg(feature = "testing")]
                 hand_clock: self.hand_clock,
-                inserts: Db::inserts(&names),
+                sql: Arc::new(sql),
                 names,
                 registry: self
                     .registry

@@ -60,7 +60,7 @@ impl<Db: Database> Outbox<Db> {
             .iter()
             .map(|event| self.schedule(event).into_record(&trace))
             .collect::<Result<Vec<NewRecord>>>()?;
-        let written = Db::insert_all(connection, &self.inner.inserts, &records).await;
+        let written = Db::insert_all(connection, &self.inner.sql, &records).await;
         #[cfg(feature = "testing")]
         let written = match written {
             Ok(()) => self.inner.stamp(connection, &records).await,
@@ -202,7 +202,7 @@ impl<Db: Database, E: OutboxEvent> Schedule<'_, Db, E> {
         if inner.config.observability.log_keys {
             span.record("key", &*record.record.key);
         }
-        let written = Db::insert(connection, &inner.inserts, &record)
+        let written = Db::insert(connection, &inner.sql, &record)
             .await
             .doing("publishing an event")?;
         #[cfg(feature = "testing")]

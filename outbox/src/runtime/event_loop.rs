@@ -96,7 +96,7 @@ impl<Db: Database> EventLoop<Db> {
         let inner = &self.outbox.inner;
         let watcher = Watcher::new(WatcherSettings {
             pool: inner.pool.clone(),
-            names: inner.names.clone(),
+            sql: Arc::clone(&inner.sql),
             owner: self.engine.leases().owner(),
             signals: Arc::clone(&inner.signals),
             poll_interval: inner.config.poll_interval.min(YEAR),

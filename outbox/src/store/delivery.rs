@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use super::{FetchedRecord, TableNames};
+use super::{DueQuery, FetchedRecord, StatementSql};
 use crate::record::Attempt;
 
 /// A record for one handler that did not finish with it before.
@@ -28,16 +28,6 @@ pub struct DueDeliveryName {
     pub(crate) handler: String,
 }
 
-impl DueDeliveryName {
-    pub(crate) fn of((id, record_id, handler): (i64, i64, String)) -> Self {
-        Self {
-            id,
-            record_id,
-            handler,
-        }
-    }
-}
-
 /// A lane by its stored name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct LaneName {
@@ -56,63 +46,55 @@ pub enum RunnableOrder {
     EveryLane,
 }
 
-/// The statements that read deliveries. `parts` and `handlers` as in [`FetchSql`](super::FetchSql).
-pub trait DeliverySql: sqlx::Database {
+/// The statements that read deliveries. `parts` are the
+/// partitions that this process owns, `handlers` the ids of the handlers that may run here now.
+pub trait DeliverySql: StatementSql {
     /// Scheduled deliveries whose time has come, the most overdue first. Those in memory are found
     /// again and again until they are written, so nothing is read of them but their names.
-    #[doc(hidden)]
     fn due_deliveries(
         connection: &mut Self::Connection,
-        names: &TableNames,
-        parts: &[u16],
-        handlers: &[&str],
-        offset: i64,
-        limit: i64,
+        sql: &Self::Statements,
+        due: DueQuery<'_>,
     ) -> impl Future<Output = Result<Vec<DueDeliveryName>, sqlx::Error>> + Send;
 
     /// Those of these deliveries that are still scheduled, the most overdue first.
-    #[doc(hidden)]
     fn load_deliveries(
         connection: &mut Self::Connection,
-        names: &TableNames,
+        sql: &Self::Statements,
         ids: &[i64],
     ) -> impl Future<Output = Result<Vec<FetchedDelivery>, sqlx::Error>> + Send;
 
     /// Those of these lanes in which something blocks.
-    #[doc(hidden)]
     fn blocked_among(
         connection: &mut Self::Connection,
-        names: &TableNames,
+        sql: &Self::Statements,
         lanes: &[LaneName],
     ) -> impl Future<Output = Result<Vec<LaneName>, sqlx::Error>> + Send;
 
     /// The keys in which something blocks, each once with its partition: at most `per_part` of each
     /// of these.
-    #[doc(hidden)]
     fn blocking_keys(
         connection: &mut Self::Connection,
-        names: &TableNames,
+        sql: &Self::Statements,
         parts: &[u16],
         per_part: i64,
     ) -> impl Future<Output = Result<Vec<(u16, String)>, sqlx::Error>> + Send;
 
     /// The first `per_lane` blocking deliveries of each of these lanes, in the lane's order.
-    #[doc(hidden)]
     fn lane_heads(
         connection: &mut Self::Connection,
-        names: &TableNames,
+        sql: &Self::Statements,
         lanes: &[LaneName],
         per_lane: i64,
     ) -> impl Future<Output = Result<Vec<FetchedDelivery>, sqlx::Error>> + Send;
 
     /// Lanes whose first blocking delivery is `waiting`: nothing stands before it, so it can run.
-    #[doc(hidden)]
     fn runnable_lanes(
         connection: &mut Self::Connection,
-        names: &TableNames,
+        sql: &Self::Statements,
         parts: &[u16],
         handlers: &[&str],
-        expected: RunnableOrder,
+        order: RunnableOrder,
         limit: i64,
     ) -> impl Future<Output = Result<Vec<LaneName>, sqlx::Error>> + Send;
 }

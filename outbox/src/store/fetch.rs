@@ -3,19 +3,19 @@
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::TableNames;
+use super::{StatementSql, TableNames};
 use crate::record::Record;
 
 /// A partition's pending records with ids above `after`, the lowest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Page {
+pub(crate) struct Page {
     pub(crate) part: u16,
     pub(crate) after: i64,
 }
 
 /// A record that is in memory already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct InMemory {
+pub(crate) struct InMemory {
     pub(crate) part: u16,
     pub(crate) id: i64,
 }
@@ -43,60 +43,68 @@ pub enum OpenWriters {
     Serial,
 }
 
-/// The statements that read. `parts` are the partitions that this process owns; `handlers` the
-/// ids of those that may run here now. `offset` is added to the database's clock, in
-/// microseconds: zero outside of tests.
-pub trait FetchSql: sqlx::Database {
-    /// Pending records of these pages without the `known` ones, at most `per_page` of each and
-    /// `limit` in all; of each partition in the order of their ids, as one moment saw them.
-    #[doc(hidden)]
+/// Which pending records are read.
+#[derive(Debug, Clone, Copy)]
+pub struct PendingQuery<'a> {
+    pub(crate) pages: &'a [Page],
+    /// Records that are left out.
+    pub(crate) in_memory: &'a [InMemory],
+    /// The most that are read of one partition.
+    pub(crate) per_partition: i64,
+    /// The most that are read of all.
+    pub(crate) limit: i64,
+}
+
+/// Which records and deliveries are due.
+#[derive(Debug, Clone, Copy)]
+pub struct DueQuery<'a> {
+    /// The partitions that this process owns.
+    pub(crate) parts: &'a [u16],
+    /// The ids of the handlers that may run here now; only their deliveries count.
+    pub(crate) handlers: &'a [&'a str],
+    /// Microseconds that are added to the database's clock: zero outside of tests.
+    pub(crate) offset: i64,
+    pub(crate) limit: i64,
+}
+
+/// The statements that read records. `parts` are the partitions that this process owns.
+pub trait FetchSql: StatementSql {
+    /// Pending records of each partition in the order of their ids, as one moment saw them.
     fn pending_records(
         connection: &mut Self::Connection,
-        names: &TableNames,
-        pages: &[Page],
-        known: &[InMemory],
-        per_page: i64,
-        limit: i64,
+        sql: &Self::Statements,
+        query: PendingQuery<'_>,
     ) -> impl Future<Output = Result<Vec<FetchedRecord>, sqlx::Error>> + Send;
 
     /// Scheduled records whose time has come, the most overdue first.
-    #[doc(hidden)]
     fn due_records(
         connection: &mut Self::Connection,
-        names: &TableNames,
-        parts: &[u16],
-        offset: i64,
-        limit: i64,
+        sql: &Self::Statements,
+        due: DueQuery<'_>,
     ) -> impl Future<Output = Result<Vec<FetchedRecord>, sqlx::Error>> + Send;
 
     /// Microseconds until the next scheduled record or delivery is due (negative: overdue).
-    /// `None` if there is none.
-    #[doc(hidden)]
+    /// `None` if there is none. The limit does not matter.
     fn next_due(
         connection: &mut Self::Connection,
-        names: &TableNames,
-        parts: &[u16],
-        handlers: &[&str],
-        offset: i64,
+        sql: &Self::Statements,
+        due: DueQuery<'_>,
     ) -> impl Future<Output = Result<Option<i64>, sqlx::Error>> + Send;
 
     /// Which other transactions are writing records now.
-    #[doc(hidden)]
     fn open_writers(
         connection: &mut Self::Connection,
-        names: &TableNames,
+        sql: &Self::Statements,
     ) -> impl Future<Output = Result<OpenWriters, sqlx::Error>> + Send;
 
     /// The names of the events that were put aside because nothing handled them.
-    #[doc(hidden)]
     fn unhandled_events(
         connection: &mut Self::Connection,
-        names: &TableNames,
+        sql: &Self::Statements,
         parts: &[u16],
     ) -> impl Future<Output = Result<Vec<String>, sqlx::Error>> + Send;
 
     /// The handlers that were paused.
-    #[doc(hidden)]
     fn paused_handlers(
         connection: &mut Self::Connection,
         names: &TableNames,

@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use super::TableNames;
+use super::StatementSql;
 
 /// The right to work on one partition.
 ///
@@ -51,37 +51,27 @@ pub struct ClusterView {
     pub(crate) paused: Vec<String>,
 }
 
-/// Partition, epoch, instance, microseconds left, handler: a lease has the first two, perhaps with
-/// an owner until then; an instance has the next two; what is paused, the last one.
-pub(crate) type ClusterViewRow = (
-    Option<i16>,
-    Option<i64>,
-    Option<Uuid>,
-    Option<i64>,
-    Option<String>,
-);
-
-impl ClusterView {
-    pub(crate) fn of(rows: Vec<ClusterViewRow>) -> Self {
-        let mut survey = Self::default();
-        for row in rows {
-            match row {
-                (Some(part), Some(epoch), owner, left, _) => survey.leases.push(LeaseRow {
-                    part: part.cast_unsigned(),
-                    epoch,
-                    owner,
-                    expired: left.is_none_or(|left| left <= 0),
-                }),
-                (_, _, Some(id), Some(left), _) => survey.instances.push(Instance { id, left }),
-                (_, _, _, _, Some(handler)) => survey.paused.push(handler),
-                _ => {}
-            }
-        }
-        survey
-    }
+/// One row of the view.
+#[derive(Debug)]
+pub(crate) enum ClusterViewRow {
+    Lease(LeaseRow),
+    Instance(Instance),
+    Paused(String),
 }
 
 impl ClusterView {
+    pub(crate) fn of(rows: Vec<ClusterViewRow>) -> Self {
+        let mut view = Self::default();
+        for row in rows {
+            match row {
+                ClusterViewRow::Lease(lease) => view.leases.push(lease),
+                ClusterViewRow::Instance(instance) => view.instances.push(instance),
+                ClusterViewRow::Paused(handler) => view.paused.push(handler),
+            }
+        }
+        view
+    }
+
     /// How many partitions nobody owns, or an owner whose time is up.
     pub(crate) fn orphaned(&self) -> usize {
         let orphaned = |row: &&LeaseRow| row.owner.is_none() || row.expired;
@@ -119,57 +109,51 @@ pub(crate) struct LeaseRow {
 /// An instance's row is written by its own process; any other deletes it when the instance is
 /// dead. A partition is taken by [`take`](Self::take_partitions) only, and given up by its owner, or in the
 /// statement that buries its owner.
-pub trait LeaseSql: sqlx::Database {
+pub trait LeaseSql: StatementSql {
     /// Adds the partitions that are missing.
-    #[doc(hidden)]
     fn seed_partitions(
         connection: &mut Self::Connection,
-        names: &TableNames,
+        sql: &Self::Statements,
         partitions: u16,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 
     /// Says that this instance lives, for `micros` microseconds from now, and renews its leases.
     /// Takes none.
-    #[doc(hidden)]
     fn heartbeat(
         connection: &mut Self::Connection,
-        names: &TableNames,
+        sql: &Self::Statements,
         owner: Uuid,
         micros: i64,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 
     /// Renews the leases of an instance that is leaving, and so has no share any more.
-    #[doc(hidden)]
     fn renew(
         connection: &mut Self::Connection,
-        names: &TableNames,
+        sql: &Self::Statements,
         owner: Uuid,
         micros: i64,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 
     /// It is leaving: the others share what it gives up, and it still owns the rest, or nothing if
     /// `frees`.
-    #[doc(hidden)]
     fn leave(
         connection: &mut Self::Connection,
-        names: &TableNames,
+        sql: &Self::Statements,
         owner: Uuid,
         frees: bool,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 
     /// Who is there, and who owns what.
-    #[doc(hidden)]
     fn cluster_view(
         connection: &mut Self::Connection,
-        names: &TableNames,
+        sql: &Self::Statements,
     ) -> impl Future<Output = Result<ClusterView, sqlx::Error>> + Send;
 
     /// Takes those of these partitions that nobody owns, or whose owner's time is up, for `micros`
     /// microseconds from now, each with its next epoch.
-    #[doc(hidden)]
     fn take_partitions(
         connection: &mut Self::Connection,
-        names: &TableNames,
+        sql: &Self::Statements,
         owner: Uuid,
         parts: &[u16],
         micros: i64,
@@ -177,28 +161,25 @@ pub trait LeaseSql: sqlx::Database {
 
     /// Gives these leases up, as far as they are still this owner's: at once for anyone, or for
     /// `reserved` microseconds to those who have too few.
-    #[doc(hidden)]
     fn release_leases(
         connection: &mut Self::Connection,
-        names: &TableNames,
+        sql: &Self::Statements,
         fence: &Fence,
         reserved: Option<i64>,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 
     /// Those of these leases that are still this owner's, and stay so until the transaction of the
     /// caller ends.
-    #[doc(hidden)]
     fn lock_leases(
         connection: &mut Self::Connection,
-        names: &TableNames,
+        sql: &Self::Statements,
         fence: &Fence,
     ) -> impl Future<Output = Result<Vec<u16>, sqlx::Error>> + Send;
 
     /// Deletes an instance whose time is up, and frees what it owned.
-    #[doc(hidden)]
     fn reap_expired(
         connection: &mut Self::Connection,
-        names: &TableNames,
+        sql: &Self::Statements,
         instance: Uuid,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 }

@@ -1,6 +1,10 @@
 //! Steps from nothing to the newest schema.
 
+use super::{TableNames, statements::SqlFile};
 use crate::outbox::{Error, Result};
+
+/// What the database was doing when a migration fails.
+pub(super) const MIGRATING: &str = "migrating the outbox tables";
 
 /// One step. Each statement does nothing when it was done before, so that a step that broke off
 /// can be made again.
@@ -8,6 +12,20 @@ use crate::outbox::{Error, Result};
 pub struct Migration {
     pub(crate) version: i64,
     pub(crate) statements: Vec<String>,
+}
+
+impl Migration {
+    pub(super) fn of_file(
+        version: i64,
+        file: &'static str,
+        names: &TableNames,
+        quote: char,
+    ) -> Self {
+        Self {
+            version,
+            statements: SqlFile::read(file, names, quote).texts(),
+        }
+    }
 }
 
 /// The steps that are missing.

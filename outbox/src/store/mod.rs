@@ -1,6 +1,7 @@
 //! The tables, and every statement on them. SQL stands in the driver files only; they mirror each
 //! other, function by function.
 
+mod columns;
 mod command;
 mod connection;
 mod delivery;
@@ -18,6 +19,7 @@ mod report;
 mod settle;
 #[cfg(feature = "sqlite")]
 pub(crate) mod sqlite;
+mod statements;
 #[cfg(test)]
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 mod tests;
@@ -33,17 +35,21 @@ use crate::{outbox::Result, record::Record};
 pub(crate) use command::{CommandClaim, CommandKey, CommandSql, Retained};
 pub(crate) use connection::KeptConnection;
 pub(crate) use delivery::{DeliverySql, DueDeliveryName, FetchedDelivery, LaneName, RunnableOrder};
-pub(crate) use fetch::{FetchSql, FetchedRecord, InMemory, OpenWriters, Page};
+pub(crate) use fetch::{
+    DueQuery, FetchSql, FetchedRecord, InMemory, OpenWriters, Page, PendingQuery,
+};
 pub(crate) use gauge::{CappedCount, GaugeSql, SAMPLE_END, SampleExtent, StatusSample, Table};
-#[cfg(test)]
-pub(crate) use lease::LeaseRow;
-pub(crate) use lease::{ClusterView, ClusterViewRow, Fence, Instance, Lease, LeaseSql};
+use lease::ClusterViewRow;
+pub(crate) use lease::{ClusterView, Fence, Instance, Lease, LeaseRow, LeaseSql};
 pub(crate) use migrate::Migration;
 pub(crate) use migrate::printed;
 pub(crate) use names::TableNames;
 pub(crate) use operate::{OperateSql, Prunable};
 pub(crate) use report::{ListQuery, ReportSql, StatusCount};
-pub(crate) use settle::{Batch, DeliveryRow, FailureRow, SettleSql};
+pub(crate) use settle::{
+    Batch, DeliveryCompletion, DeliveryRow, FailureRow, HandlerRename, SettleSql,
+};
+pub(crate) use statements::{StatementSql, Statements};
 pub(crate) use transaction::{NotCommitted, TransactSql};
 pub(crate) use watch::{LostSession, Notification, PollResult, SessionKey, WatchSql};
 
@@ -75,41 +81,32 @@ pub trait Driver:
 /// The statements that create the tables.
 pub trait SchemaSql: sqlx::Database {
     /// Every step from nothing to the newest schema, in order.
-    #[doc(hidden)]
     fn migrations(names: &TableNames) -> Vec<Migration>;
 
     /// Applies the steps that are missing, one process at a time. The version that was found.
-    #[doc(hidden)]
     fn migrate(pool: &Pool<Self>, names: &TableNames) -> impl Future<Output = Result<i64>> + Send;
 }
 
 /// The statements of publishing.
-pub trait PublishSql: sqlx::Database {
-    /// The statements of publishing, with the names of the tables in them.
-    #[doc(hidden)]
-    fn inserts(names: &TableNames) -> PublishStatements;
-
+pub trait PublishSql: StatementSql {
     /// Writes one record. `None` if its dedup key is there already.
-    #[doc(hidden)]
     fn insert(
         connection: &mut Self::Connection,
-        inserts: &PublishStatements,
+        sql: &Self::Statements,
         record: &NewRecord,
     ) -> impl Future<Output = Result<Option<i64>, sqlx::Error>> + Send;
 
     /// Writes all records in one statement, in their order. They are of one event, published at
     /// once: only their ids, keys, partitions and payloads differ. They have no dedup keys.
-    #[doc(hidden)]
     fn insert_all(
         connection: &mut Self::Connection,
-        inserts: &PublishStatements,
+        sql: &Self::Statements,
         records: &[NewRecord],
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 
     /// Corrects the time of publishing, in microseconds since 1970. Only the test kit does this,
     /// and that is on SQLite.
     #[cfg(feature = "testing")]
-    #[doc(hidden)]
     fn stamp(
         _: &mut Self::Connection,
         _: &TableNames,
@@ -180,15 +177,7 @@ pub(crate) fn micros(time: Duration) -> i64 {
     i64::try_from(time.as_micros()).map_or(LONGEST, |micros| micros.min(LONGEST))
 }
 
-/// The statements of publishing, made once per outbox.
-#[derive(Debug, Clone)]
-pub struct PublishStatements {
-    pub(crate) one: SqlStr,
-    pub(crate) one_deduplicated: SqlStr,
-    pub(crate) many: SqlStr,
-}
-
-/// Headers as they are stored. Whatever was put there by hand and is none counts as none.
+/// Headers as they are stored. Text that was put there by hand and is no JSON counts as none.
 fn headers(json: &str) -> BTreeMap<String, String> {
     serde_json::from_str(json).unwrap_or_default()
 }

@@ -43,7 +43,6 @@ impl TableNames {
     }
 
     /// The channel on which processes tell each other, in one database.
-    #[cfg(feature = "postgres")]
     pub(crate) fn channel(&self) -> String {
         match &self.schema {
             Some(schema) => format!("{schema}.{}", self.prefix),

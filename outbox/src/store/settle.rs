@@ -1,10 +1,12 @@
 //! What the dispatcher writes: what became of the records that it read.
 
+#[cfg(any(feature = "mysql", feature = "sqlite"))]
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde::{Serialize, Serializer};
 
-use super::{Fence, TableNames};
+use super::{Fence, StatementSql};
 use crate::record::DeliveryStatus;
 
 /// What became of many records, written at once.
@@ -57,6 +59,20 @@ impl Batch {
         }
     }
 
+    /// The new deliveries of these records, in their order.
+    #[cfg(any(feature = "mysql", feature = "sqlite"))]
+    pub(crate) fn rows_of(&self, records: &BTreeSet<i64>) -> Vec<&DeliveryRow> {
+        let rows = self.split_rows.iter();
+        rows.filter(|row| records.contains(&row.record_id))
+            .collect()
+    }
+
+    /// Whether a delivery has more failures now than are kept.
+    pub(crate) fn has_old_failures(&self) -> bool {
+        let mut failures = self.failures.iter();
+        failures.any(|row| row.attempt > MAX_FAILURES_KEPT)
+    }
+
     /// The records of deliveries that ended; each is done if no other of its deliveries is left.
     pub(crate) fn ended(&self) -> Vec<i64> {
         let ended = self
@@ -72,7 +88,7 @@ impl Batch {
 
 /// A delivery as it is to be. Written as JSON, one array for all.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct DeliveryRow {
+pub(crate) struct DeliveryRow {
     pub(crate) record_id: i64,
     pub(crate) part: u16,
     pub(crate) key: String,
@@ -110,6 +126,23 @@ pub(crate) struct FailureRow {
     pub(crate) error: String,
 }
 
+/// What a handler's own transaction completes.
+#[derive(Debug, Clone, Copy)]
+pub struct DeliveryCompletion<'a> {
+    pub(crate) row: &'a DeliveryRow,
+    /// There was a delivery when the handler started. Otherwise there may be one since.
+    pub(crate) stored: bool,
+    /// A finished record stays, as `completed`.
+    pub(crate) keep: bool,
+}
+
+/// A handler that has a new id.
+#[derive(Debug, Clone, Copy)]
+pub struct HandlerRename<'a> {
+    pub(crate) from: &'a str,
+    pub(crate) to: &'a str,
+}
+
 /// How many failures of one delivery are remembered; the oldest are forgotten.
 pub(crate) const MAX_FAILURES_KEPT: u32 = 50;
 
@@ -120,58 +153,48 @@ pub(crate) fn json(rows: &(impl Serialize + ?Sized)) -> Result<String, sqlx::Err
 
 /// The statements that write. Each is conditional on the fence and on the row as it was read, so
 /// that writing a batch again, or too late, changes nothing.
-pub trait SettleSql: sqlx::Database {
+pub trait SettleSql: StatementSql {
     /// Writes a batch: all of it or nothing. `keep`: finished records stay, as `completed`.
-    #[doc(hidden)]
     fn settle(
         connection: &mut Self::Connection,
-        names: &TableNames,
+        sql: &Self::Statements,
         fence: &Fence,
         batch: &Batch,
         keep: bool,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 
     /// Marks the transaction that a handler is given.
-    #[doc(hidden)]
     fn mark_transaction(
         connection: &mut Self::Connection,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 
     /// An error if it is not the marked transaction any more: some databases end one by
     /// themselves, as after a deadlock, and what the handler did after that was outside of it.
-    #[doc(hidden)]
     fn check_mark(
         connection: &mut Self::Connection,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 
-    /// Completes a record, or its delivery, inside a handler's own transaction. Whether it was
-    /// still ours and as it was read; if not, the transaction must not commit. `stored`: it had a
-    /// delivery when it was started; otherwise it may have got one since.
-    #[doc(hidden)]
+    /// Completes a record, or its delivery, inside a handler's own transaction. Whether this
+    /// process still owned it and it was as it was read; if not, the transaction must not commit.
     fn complete_in_transaction(
         connection: &mut Self::Connection,
-        names: &TableNames,
+        sql: &Self::Statements,
         fence: &Fence,
-        row: &DeliveryRow,
-        stored: bool,
-        keep: bool,
+        completion: DeliveryCompletion<'_>,
     ) -> impl Future<Output = Result<bool, sqlx::Error>> + Send;
 
     /// Deliveries of a handler that has a new id become the new one's.
-    #[doc(hidden)]
     fn rename_handler(
         connection: &mut Self::Connection,
-        names: &TableNames,
+        sql: &Self::Statements,
         fence: &Fence,
-        from: &str,
-        to: &str,
+        rename: HandlerRename<'_>,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 
     /// At most `limit` unhandled records of this event become pending again. How many did.
-    #[doc(hidden)]
     fn requeue_unhandled(
         connection: &mut Self::Connection,
-        names: &TableNames,
+        sql: &Self::Statements,
         fence: &Fence,
         event: &str,
         limit: i64,
@@ -179,7 +202,6 @@ pub trait SettleSql: sqlx::Database {
 
     /// Prepares a connection that is kept; `settles`: for writing what became of records. Nothing
     /// that a transaction of somebody else must not find, behind a proxy that shares sessions.
-    #[doc(hidden)]
     fn configure(
         connection: &mut Self::Connection,
         settles: bool,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use sqlx::Pool;
 use uuid::Uuid;
 
-use super::TableNames;
+use super::StatementSql;
 
 /// What a look says that costs next to nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -63,7 +63,7 @@ impl SessionKey {
 }
 
 /// The statements of watching, on a connection of their own.
-pub trait WatchSql: sqlx::Database {
+pub trait WatchSql: StatementSql {
     /// The connection on which signs are waited for.
     type WatchConnection: Send;
 
@@ -74,21 +74,18 @@ pub trait WatchSql: sqlx::Database {
     /// The longest time between two looks while it does not.
     const LONGEST_POLL_GAP: Duration;
 
-    #[doc(hidden)]
     fn open(
         pool: &Pool<Self>,
-        names: &TableNames,
+        sql: &Self::Statements,
     ) -> impl Future<Output = Result<Self::WatchConnection, sqlx::Error>> + Send;
 
     /// Ties this instance to the session of the line.
-    #[doc(hidden)]
     fn lock_session(
         line: &mut Self::WatchConnection,
         session: SessionKey,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 
     /// The end of that, where the connection goes on.
-    #[doc(hidden)]
     fn unlock_session(
         _: &mut Self::WatchConnection,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send {
@@ -97,10 +94,9 @@ pub trait WatchSql: sqlx::Database {
 
     /// Joins, for `micros` microseconds from now, so that the others never see this instance
     /// without its session.
-    #[doc(hidden)]
     fn register(
         _: &mut Self::WatchConnection,
-        _: &TableNames,
+        _: &Self::Statements,
         _owner: Uuid,
         _: SessionKey,
         _micros: i64,
@@ -110,36 +106,32 @@ pub trait WatchSql: sqlx::Database {
 
     /// Writes the session into the instance's row, where peers see it; `None` removes it. The
     /// instance does not listen afterwards.
-    #[doc(hidden)]
     fn advertise(
         line: &mut Self::WatchConnection,
-        names: &TableNames,
+        sql: &Self::Statements,
         owner: Uuid,
         session: Option<SessionKey>,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 
-    #[doc(hidden)]
     fn poll(
         line: &mut Self::WatchConnection,
-        names: &TableNames,
+        sql: &Self::Statements,
         owner: Uuid,
         session: Option<SessionKey>,
         highest: i64,
     ) -> impl Future<Output = Result<PollResult, sqlx::Error>> + Send;
 
     /// Deletes an instance whose session is gone, and frees what it owned.
-    #[doc(hidden)]
     fn reap_lost(
         line: &mut Self::WatchConnection,
-        names: &TableNames,
+        sql: &Self::Statements,
         instance: Uuid,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 
     /// Asks whoever publishes to tell this instance, or not to.
-    #[doc(hidden)]
     fn set_listening(
         _: &mut Self::WatchConnection,
-        _: &TableNames,
+        _: &Self::Statements,
         _: Uuid,
         _listening: bool,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send {
@@ -147,16 +139,14 @@ pub trait WatchSql: sqlx::Database {
     }
 
     /// Waits to be told something. Dropping it loses nothing.
-    #[doc(hidden)]
     fn next_notification(
         line: &mut Self::WatchConnection,
     ) -> impl Future<Output = Result<Notification, sqlx::Error>> + Send;
 
     /// Tells the others that partitions changed hands, or that this instance has come or gone.
-    #[doc(hidden)]
     fn notify_peers(
         _: &mut Self::Connection,
-        _: &TableNames,
+        _: &Self::Statements,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send {
         async { Ok(()) }
     }

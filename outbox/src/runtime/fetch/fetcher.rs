@@ -12,8 +12,8 @@ use crate::{
     registry::{HandlerIx, route::Router},
     runtime::ownership::claim::{ClaimOutcome, ClaimRequest},
     store::{
-        Database, DueDeliveryName, Fence, FetchedDelivery, FetchedRecord, InMemory, KeptConnection,
-        LaneName, Lease, RunnableOrder, TableNames,
+        Database, DueDeliveryName, DueQuery, Fence, FetchedDelivery, FetchedRecord, InMemory,
+        KeptConnection, LaneName, Lease, PendingQuery, RunnableOrder, Statements,
     },
 };
 
@@ -75,7 +75,7 @@ pub(crate) struct Fetched {
 #[derive(Debug)]
 pub(crate) struct Fetcher<Db: Database> {
     pub(crate) link: KeptConnection<Db>,
-    names: TableNames,
+    sql: Arc<Statements<Db>>,
     late: LateWriters,
 }
 
@@ -83,10 +83,10 @@ pub(crate) struct Fetcher<Db: Database> {
 const PER_LANE: i64 = 32;
 
 impl<Db: Database> Fetcher<Db> {
-    pub(crate) fn new(pool: Pool<Db>, names: TableNames) -> Self {
+    pub(crate) fn new(pool: Pool<Db>, sql: Arc<Statements<Db>>) -> Self {
         Self {
             link: KeptConnection::new(pool),
-            names,
+            sql,
             late: LateWriters::default(),
         }
     }
@@ -104,36 +104,44 @@ impl<Db: Database> Fetcher<Db> {
             offset,
             ..
         } = round;
-        let names = &self.names;
+        let sql = &*self.sql;
         let connection = self.link.connection().await?;
         let mut arrived = Fetched::default();
 
         if !round.lanes.is_empty() {
-            let rows = Db::lane_heads(connection, names, &round.lanes, PER_LANE).await?;
+            let rows = Db::lane_heads(connection, sql, &round.lanes, PER_LANE).await?;
             arrived.lanes = by_lane(&round.lanes, rows);
         }
         if let Some(limit) = round.due {
-            let limit = bound(limit);
-            let next = Db::next_due(connection, names, parts, handlers, *offset).await?;
+            let due = DueQuery {
+                parts,
+                handlers,
+                offset: *offset,
+                limit: bound(limit),
+            };
+            let next = Db::next_due(connection, sql, due).await?;
             arrived.next_due = next;
             if next.is_some_and(|micros| micros <= 0) {
-                let due =
-                    Db::due_deliveries(connection, names, parts, handlers, *offset, limit).await?;
-                let new = round.unknown(&due);
+                let found = Db::due_deliveries(connection, sql, due).await?;
+                let new = round.unknown(&found);
                 if !new.is_empty() {
-                    arrived.due_deliveries = Db::load_deliveries(connection, names, &new).await?;
+                    arrived.due_deliveries = Db::load_deliveries(connection, sql, &new).await?;
                 }
-                let due = Db::due_records(connection, names, parts, *offset, limit);
-                arrived.due_records = due.await?;
-                let next = Db::next_due(connection, names, parts, handlers, *offset);
-                arrived.next_due = next.await?;
+                arrived.due_records = Db::due_records(connection, sql, due).await?;
+                arrived.next_due = Db::next_due(connection, sql, due).await?;
             }
         }
         let is_quiet = round.unprompted && !round.sweep && !self.late.possible();
         let quiet = match &round.pending {
             // Where there is nothing, nobody need know who writes at this moment.
             Some(plan) if is_quiet => {
-                let found = Db::pending_records(connection, names, &plan.pages, &[], 1, 1).await?;
+                let one = PendingQuery {
+                    pages: &plan.pages,
+                    in_memory: &[],
+                    per_partition: 1,
+                    limit: 1,
+                };
+                let found = Db::pending_records(connection, sql, one).await?;
                 found.is_empty()
             }
             _ => false,
@@ -142,20 +150,24 @@ impl<Db: Database> Fetcher<Db> {
             && !quiet
         {
             // Asked before the records are read: whoever ends in between is seen by the reading.
-            let writers = Db::open_writers(connection, names).await?;
+            let writers = Db::open_writers(connection, sql).await?;
             let now = Instant::now();
             self.late.look(parts, round.highest, writers, now);
             if round.sweep {
                 self.late.read_again(parts, 0);
             }
             let pages = self.late.lowered(&plan.pages);
-            let known: &[InMemory] = match pages == plan.pages {
+            let in_memory: &[InMemory] = match pages == plan.pages {
                 true => &[],
                 false => &round.known,
             };
-            let (per_page, limit) = (bound(plan.per_page), bound(plan.limit));
-            arrived.pending =
-                Db::pending_records(connection, names, &pages, known, per_page, limit).await?;
+            let query = PendingQuery {
+                pages: &pages,
+                in_memory,
+                per_partition: bound(plan.per_page),
+                limit: bound(plan.limit),
+            };
+            arrived.pending = Db::pending_records(connection, sql, query).await?;
             self.late.read(plan, &arrived.pending);
             if pages != plan.pages {
                 arrived.late = below(plan, &arrived.pending);
@@ -165,23 +177,23 @@ impl<Db: Database> Fetcher<Db> {
             // After the records: a batch of the owner before us that is committed only now is seen
             // here, unless its records were still pending then. Those come first, as read.
             let most = BlockingKeys::per_part(parts.len());
-            let keys = Db::blocking_keys(connection, names, parts, bound(most)).await?;
+            let keys = Db::blocking_keys(connection, sql, parts, bound(most)).await?;
             arrived.may_block = Some(round.may_block.read(&keys, most));
         }
         if let Some(limit) = round.look {
             // What could run is in memory as a rule; this finds what is not.
             let (few, limit) = (RunnableOrder::EveryLane, bound(limit));
             arrived.runnable =
-                Db::runnable_lanes(connection, names, parts, handlers, few, limit).await?;
+                Db::runnable_lanes(connection, sql, parts, handlers, few, limit).await?;
         } else if !round.thirsty.is_empty() {
             let limit = bound(round.thirst);
             let many = RunnableOrder::OldestFirst;
             arrived.runnable =
-                Db::runnable_lanes(connection, names, parts, &round.thirsty, many, limit).await?;
+                Db::runnable_lanes(connection, sql, parts, &round.thirsty, many, limit).await?;
         }
         let lanes = arrived.lanes_to_ask(round);
         if !lanes.is_empty() {
-            for lane in Db::blocked_among(connection, names, &lanes).await? {
+            for lane in Db::blocked_among(connection, sql, &lanes).await? {
                 let handlers = arrived.blocked.entry(lane.key).or_default();
                 handlers.insert(lane.handler);
             }
@@ -196,7 +208,7 @@ impl<Db: Database> Fetcher<Db> {
         claim: &ClaimRequest,
     ) -> Result<ClaimOutcome, sqlx::Error> {
         let connection = self.link.connection().await?;
-        let claimed = claim.run::<Db>(connection, &self.names).await;
+        let claimed = claim.run::<Db>(connection, &self.sql).await;
         self.link.done(&claimed);
         claimed
     }
@@ -204,7 +216,7 @@ impl<Db: Database> Fetcher<Db> {
     /// Renews what this process still owns, which is leaving.
     pub(crate) async fn renew(&mut self, owner: Uuid, micros: i64) -> Result<(), sqlx::Error> {
         let connection = self.link.connection().await?;
-        let renewed = Db::renew(connection, &self.names, owner, micros).await;
+        let renewed = Db::renew(connection, &self.sql, owner, micros).await;
         self.link.done(&renewed);
         renewed
     }
@@ -217,12 +229,12 @@ impl<Db: Database> Fetcher<Db> {
     ) -> Result<(), sqlx::Error> {
         let connection = self.link.connection().await?;
         let left = async {
-            Db::leave(connection, &self.names, owner, drained.is_none()).await?;
+            Db::leave(connection, &self.sql, owner, drained.is_none()).await?;
             if let Some(leases) = drained {
                 let fence = Fence { owner, leases };
-                Db::release_leases(connection, &self.names, &fence, None).await?;
+                Db::release_leases(connection, &self.sql, &fence, None).await?;
             }
-            Db::notify_peers(connection, &self.names).await
+            Db::notify_peers(connection, &self.sql).await
         };
         let left = left.await;
         self.link.done(&left);

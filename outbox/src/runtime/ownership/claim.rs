@@ -14,7 +14,7 @@ use uuid::Uuid;
 use crate::runtime::ownership::decision::ClaimDecision;
 use crate::{
     registry::route::Router,
-    store::{ClusterView, Database, Fence, Lease, TableNames, micros},
+    store::{ClusterView, Database, Fence, HandlerRename, Lease, Statements, micros},
 };
 
 /// A released partition is reserved for two seconds for instances below their share. Otherwise the
@@ -71,7 +71,7 @@ impl ClaimRequest {
     pub(crate) async fn run<Db: Database>(
         &self,
         connection: &mut Db::Connection,
-        names: &TableNames,
+        sql: &Statements<Db>,
     ) -> Result<ClaimOutcome, sqlx::Error> {
         let mut changed = false;
         if !self.to_release.is_empty() {
@@ -79,32 +79,31 @@ impl ClaimRequest {
                 owner: self.owner,
                 leases: self.to_release.clone(),
             };
-            Db::release_leases(connection, names, &fence, Some(micros(RESERVE_TIME))).await?;
+            Db::release_leases(connection, sql, &fence, Some(micros(RESERVE_TIME))).await?;
             changed = true;
         }
-        Db::heartbeat(connection, names, self.owner, self.lease_micros).await?;
-        let mut view = Db::cluster_view(connection, names).await?;
+        Db::heartbeat(connection, sql, self.owner, self.lease_micros).await?;
+        let mut view = Db::cluster_view(connection, sql).await?;
         if view.leases.len() < usize::from(self.partitions) {
-            Db::seed_partitions(connection, names, self.partitions).await?;
-            view = Db::cluster_view(connection, names).await?;
+            Db::seed_partitions(connection, sql, self.partitions).await?;
+            view = Db::cluster_view(connection, sql).await?;
         }
         let decision = ClaimDecision::decide(&view, self.owner, &self.offered);
         for instance in &decision.expired {
-            Db::reap_expired(connection, names, *instance).await?;
+            Db::reap_expired(connection, sql, *instance).await?;
         }
         if !decision.take.is_empty() {
             let take = &decision.take;
-            Db::take_partitions(connection, names, self.owner, take, self.lease_micros).await?;
-            view = Db::cluster_view(connection, names).await?;
+            Db::take_partitions(connection, sql, self.owner, take, self.lease_micros).await?;
+            view = Db::cluster_view(connection, sql).await?;
         }
         // Instances that are above their share now have to know.
         changed |= self.is_first && decision.peers > 0;
         if changed {
-            Db::notify_peers(connection, names).await?;
+            Db::notify_peers(connection, sql).await?;
         }
         let leases = leases_of(&view, self.owner);
-        self.prepare_gained::<Db>(connection, names, &leases)
-            .await?;
+        self.prepare_gained::<Db>(connection, sql, &leases).await?;
         Ok(ClaimOutcome {
             leases,
             share: decision.share,
@@ -119,12 +118,12 @@ impl ClaimRequest {
         })
     }
 
-    /// Before the first record of a partition is read: deliveries under old names of handlers get
+    /// Before the first record of a partition is read: deliveries under old sql of handlers get
     /// the new ones, and records that no handler of an older program took are pending again.
     async fn prepare_gained<Db: Database>(
         &self,
         connection: &mut Db::Connection,
-        names: &TableNames,
+        sql: &Statements<Db>,
         leases: &[Lease],
     ) -> Result<(), sqlx::Error> {
         const REQUEUE_AT_ONCE: i64 = 5_000;
@@ -137,17 +136,18 @@ impl ClaimRequest {
         if fence.leases.is_empty() {
             return Ok(());
         }
-        for (old, new) in &self.renames {
-            Db::rename_handler(connection, names, &fence, old, new).await?;
+        for (from, to) in &self.renames {
+            let rename = HandlerRename { from, to };
+            Db::rename_handler(connection, sql, &fence, rename).await?;
         }
         let parts: Vec<u16> = fence.leases.iter().map(|lease| lease.part).collect();
-        for event in Db::unhandled_events(connection, names, &parts).await? {
+        for event in Db::unhandled_events(connection, sql, &parts).await? {
             if self.router.handlers_of(&event).is_empty() {
                 continue;
             }
-            while Db::requeue_unhandled(connection, names, &fence, &event, REQUEUE_AT_ONCE).await?
-                > 0
-            {}
+            while Db::requeue_unhandled(connection, sql, &fence, &event, REQUEUE_AT_ONCE).await? > 0
+            {
+            }
         }
         Ok(())
     }

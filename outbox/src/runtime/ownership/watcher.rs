@@ -20,7 +20,7 @@ use crate::{
         backoff::{DatabaseBackoff, Operation},
         signals::{Signal, WakeSignals},
     },
-    store::{Database, Notification, PollResult, SessionKey, TableNames},
+    store::{Database, Notification, PollResult, SessionKey, Statements},
 };
 
 /// With fewer connections than this the pool has none to spare for a watcher.
@@ -33,7 +33,7 @@ const STATEMENT_TIMEOUT: Duration = Duration::from_secs(5);
 /// What a watcher is made of.
 pub(crate) struct WatcherSettings<Db: Database> {
     pub(crate) pool: Pool<Db>,
-    pub(crate) names: TableNames,
+    pub(crate) sql: Arc<Statements<Db>>,
     pub(crate) owner: Uuid,
     pub(crate) signals: Arc<WakeSignals>,
     pub(crate) poll_interval: Duration,
@@ -108,8 +108,8 @@ impl<Db: Database> Watcher<Db> {
         &mut self,
         backoff: &mut DatabaseBackoff,
     ) -> Result<(), sqlx::Error> {
-        let WatcherSettings { pool, names, .. } = &self.settings;
-        let mut connection = with_timeout(Db::open(pool, names)).await?;
+        let WatcherSettings { pool, sql, .. } = &self.settings;
+        let mut connection = with_timeout(Db::open(pool, sql)).await?;
         let ended = self.watch_loop(&mut connection, backoff).await;
         let is_connected = match &ended {
             Ok(Ended::DispatcherGone | Ended::SessionChanged) => true,
@@ -163,7 +163,7 @@ impl<Db: Database> Watcher<Db> {
             }
             for instance in detector.observe(&poll.gone, now) {
                 tracing::info!(%instance, "instance died; its partitions are free");
-                with_timeout(Db::reap_lost(connection, &self.settings.names, instance)).await?;
+                with_timeout(Db::reap_lost(connection, &self.settings.sql, instance)).await?;
                 self.settings.signals.raise(Signal::OwnershipChanged);
             }
             if schedule.start_listening(&poll, now) {
@@ -184,9 +184,9 @@ impl<Db: Database> Watcher<Db> {
         connection: &mut Db::WatchConnection,
         session: Option<SessionKey>,
     ) -> Result<PollResult, sqlx::Error> {
-        let WatcherSettings { names, owner, .. } = &self.settings;
+        let WatcherSettings { sql, owner, .. } = &self.settings;
         let asked_at = Instant::now();
-        let poll = Db::poll(connection, names, *owner, session, self.highest_id);
+        let poll = Db::poll(connection, sql, *owner, session, self.highest_id);
         let poll = with_timeout(poll).await?;
         if session.is_some() && poll.held {
             self.session.verified(asked_at);
@@ -208,8 +208,8 @@ impl<Db: Database> Watcher<Db> {
         self.session.session_opening();
         if !self.is_reconnecting {
             let settings = &self.settings;
-            let (names, micros) = (&settings.names, settings.lease_micros);
-            let registered = Db::register(connection, names, settings.owner, session, micros);
+            let (sql, micros) = (&settings.sql, settings.lease_micros);
+            let registered = Db::register(connection, sql, settings.owner, session, micros);
             with_timeout(registered).await?;
         }
         let asked_at = Instant::now();
@@ -225,8 +225,8 @@ impl<Db: Database> Watcher<Db> {
         connection: &mut Db::WatchConnection,
         session: Option<SessionKey>,
     ) -> Result<(), sqlx::Error> {
-        let WatcherSettings { names, owner, .. } = &self.settings;
-        with_timeout(Db::advertise(connection, names, *owner, session)).await
+        let WatcherSettings { sql, owner, .. } = &self.settings;
+        with_timeout(Db::advertise(connection, sql, *owner, session)).await
     }
 
     async fn set_listening(
@@ -234,8 +234,8 @@ impl<Db: Database> Watcher<Db> {
         connection: &mut Db::WatchConnection,
         is_listening: bool,
     ) -> Result<(), sqlx::Error> {
-        let WatcherSettings { names, owner, .. } = &self.settings;
-        with_timeout(Db::set_listening(connection, names, *owner, is_listening)).await
+        let WatcherSettings { sql, owner, .. } = &self.settings;
+        with_timeout(Db::set_listening(connection, sql, *owner, is_listening)).await
     }
 
     /// The session is another one, though the connection was not lost.

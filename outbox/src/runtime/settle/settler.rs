@@ -1,25 +1,27 @@
 //! [`Settler`]: writes a batch until the database takes it.                                  (I/O)
 
+use std::sync::Arc;
+
 use sqlx::Pool;
 
 use crate::{
     runtime::backoff::{DatabaseBackoff, Operation},
-    store::{Batch, Database, Fence, KeptConnection, TableNames},
+    store::{Batch, Database, Fence, KeptConnection, Statements},
 };
 
 /// Writes batches, on a connection of its own.
 #[derive(Debug)]
 pub(crate) struct Settler<Db: Database> {
     connection: KeptConnection<Db>,
-    names: TableNames,
+    sql: Arc<Statements<Db>>,
     keep_completed: bool,
 }
 
 impl<Db: Database> Settler<Db> {
-    pub(crate) fn new(pool: Pool<Db>, names: TableNames, keep_completed: bool) -> Self {
+    pub(crate) fn new(pool: Pool<Db>, sql: Arc<Statements<Db>>, keep_completed: bool) -> Self {
         Self {
             connection: KeptConnection::settling(pool),
-            names,
+            sql,
             keep_completed,
         }
     }
@@ -45,7 +47,7 @@ impl<Db: Database> Settler<Db> {
         }
         let keep = self.keep_completed;
         let written = match self.connection.connection().await {
-            Ok(connection) => Db::settle(connection, &self.names, fence, batch, keep).await,
+            Ok(connection) => Db::settle(connection, &self.sql, fence, batch, keep).await,
             Err(error) => Err(error),
         };
         self.connection.done(&written);

@@ -14,7 +14,7 @@ use crate::{
     registry::HandlerEntry,
     retry::{Completion, Decision},
     runtime::lane::{AttemptEnd, Work, completed_row},
-    store::{Database, Fence},
+    store::{Database, DeliveryCompletion, Fence},
     telemetry::trace,
 };
 
@@ -134,10 +134,13 @@ impl<Db: Database> HandlerAttempt<'_, Db> {
             });
         }
         let row = completed_row(self.work, self.handler.id());
-        let (names, keep) = (&self.inner.names, self.inner.keeps_completed());
-        let (fence, stored) = (self.fence, self.work.from_row);
-        let completed =
-            Db::complete_in_transaction(&mut transaction, names, fence, &row, stored, keep).await;
+        let (sql, fence) = (&*self.inner.sql, self.fence);
+        let completion = DeliveryCompletion {
+            row: &row,
+            stored: self.work.from_row,
+            keep: self.inner.keeps_completed(),
+        };
+        let completed = Db::complete_in_transaction(&mut transaction, sql, fence, completion).await;
         let committed = match completed {
             Ok(true) => transaction.commit().await.map_err(failure),
             Ok(false) => {

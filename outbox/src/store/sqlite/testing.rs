@@ -1,13 +1,25 @@
-//! What the test kit reads and changes in SQLite.
+//! The statements of the test kit.
 
 use sqlx::{Row as _, SqliteConnection};
 use uuid::Uuid;
 
-use super::fetch::{RECORD, fetched};
+use super::QUOTE;
 use crate::{
     record::Record,
-    store::{FetchedRecord, TableNames, trusted},
+    store::{
+        FetchedRecord, TableNames,
+        columns::{read_all, read_one},
+        statements::statements,
+    },
 };
+
+statements! {
+    /// Made for each call: the test kit need not be fast.
+    TestingStatements,
+    concat!(include_str!("sql/fragments.sql"), include_str!("sql/testing.sql"));
+    stamp, scheduled, set_due, highest, records_above, record, reset_record, reset_failures,
+    delete_other_deliveries, reset_delivery,
+}
 
 /// Something that is due at a time: a record, or a delivery if there is a handler.
 #[derive(Debug)]
@@ -25,38 +37,24 @@ pub(super) async fn stamp(
     event_id: Uuid,
     at: i64,
 ) -> Result<(), sqlx::Error> {
-    let record = names.table("record", '"');
-    // From the newest on: it was written a moment ago.
-    let sql = trusted(format!(
-        "update {record} set created_at = ?2
-where id = (select id from {record} where event_id = ?1 order by id desc limit 1)"
-    ));
-    sqlx::query(sql)
-        .bind(event_id)
-        .bind(at)
-        .execute(connection)
-        .await?;
-    Ok(())
+    let sql = TestingStatements::render(names, QUOTE)?;
+    let stamp = sqlx::query(sql.stamp).bind(event_id).bind(at);
+    stamp.execute(connection).await.map(drop)
 }
 
-/// All that waits for a time.
+/// All records and deliveries that wait for a time.
 pub(crate) async fn scheduled(
     connection: &mut SqliteConnection,
     names: &TableNames,
 ) -> Result<Vec<Scheduled>, sqlx::Error> {
-    let (record, delivery) = (names.table("record", '"'), names.table("delivery", '"'));
-    let sql = trusted(format!(
-        "select id, null, due_at from {record} where status = 'scheduled'
-union all
-select record_id, handler, due_at from {delivery} where status = 'retrying'"
-    ));
-    let rows = sqlx::query(sql).fetch_all(connection).await?;
+    let sql = TestingStatements::render(names, QUOTE)?;
+    let rows = sqlx::query(sql.scheduled).fetch_all(connection).await?;
     rows.iter()
         .map(|row| {
             Ok(Scheduled {
-                record_id: row.try_get(0)?,
-                handler: row.try_get(1)?,
-                due_at: row.try_get(2)?,
+                record_id: row.try_get("record_id")?,
+                handler: row.try_get("handler")?,
+                due_at: row.try_get("due_at")?,
             })
         })
         .collect()
@@ -70,17 +68,9 @@ pub(crate) async fn set_due(
     handler: &str,
     due_at: i64,
 ) -> Result<(), sqlx::Error> {
-    let delivery = names.table("delivery", '"');
-    let sql = trusted(format!(
-        "update {delivery} set due_at = ?3 where record_id = ?1 and handler = ?2 and status = 'retrying'"
-    ));
-    sqlx::query(sql)
-        .bind(record_id)
-        .bind(handler)
-        .bind(due_at)
-        .execute(connection)
-        .await?;
-    Ok(())
+    let sql = TestingStatements::render(names, QUOTE)?;
+    let set = sqlx::query(sql.set_due).bind(record_id).bind(handler);
+    set.bind(due_at).execute(connection).await.map(drop)
 }
 
 /// The highest id that this connection sees.
@@ -88,12 +78,8 @@ pub(crate) async fn highest(
     connection: &mut SqliteConnection,
     names: &TableNames,
 ) -> Result<i64, sqlx::Error> {
-    let record = names.table("record", '"');
-    sqlx::query_scalar(trusted(format!(
-        "select coalesce(max(id), 0) from {record}"
-    )))
-    .fetch_one(connection)
-    .await
+    let sql = TestingStatements::render(names, QUOTE)?;
+    sqlx::query_scalar(sql.highest).fetch_one(connection).await
 }
 
 /// The records above an id that this connection sees, in order.
@@ -102,13 +88,10 @@ pub(crate) async fn records(
     names: &TableNames,
     above: i64,
 ) -> Result<Vec<Record>, sqlx::Error> {
-    let record = names.table("record", '"');
-    let sql = trusted(format!(
-        "select {RECORD} from {record} r where r.id > ?1 order by r.id"
-    ));
-    let rows = sqlx::query(sql).bind(above).fetch_all(connection).await?;
-    let record = |row| Ok(fetched(row)?.record);
-    rows.iter().map(record).collect()
+    let sql = TestingStatements::render(names, QUOTE)?;
+    let rows = sqlx::query(sql.records_above).bind(above);
+    let found: Vec<FetchedRecord> = read_all(&rows.fetch_all(connection).await?)?;
+    Ok(found.into_iter().map(|found| found.record).collect())
 }
 
 /// A record with its partition.
@@ -117,10 +100,10 @@ pub(crate) async fn record(
     names: &TableNames,
     id: i64,
 ) -> Result<Option<FetchedRecord>, sqlx::Error> {
-    let record = names.table("record", '"');
-    let sql = trusted(format!("select {RECORD} from {record} r where r.id = ?1"));
-    let row = sqlx::query(sql).bind(id).fetch_optional(connection).await?;
-    row.as_ref().map(fetched).transpose()
+    let sql = TestingStatements::render(names, QUOTE)?;
+    let row = sqlx::query(sql.record).bind(id);
+    let row = row.fetch_optional(connection).await?;
+    row.as_ref().map(read_one).transpose()
 }
 
 /// Makes a record pending, as if nothing had happened to it; due at a time if there is one. The
@@ -133,24 +116,15 @@ pub(crate) async fn reset(
     due_at: Option<i64>,
     keep: Option<(&str, u32)>,
 ) -> Result<(), sqlx::Error> {
-    let (record, delivery) = (names.table("record", '"'), names.table("delivery", '"'));
-    let failure = names.table("failure", '"');
+    let sql = TestingStatements::render(names, QUOTE)?;
     let (handler, attempt) = keep.unzip();
-    let statements = [
-        format!(
-            "update {record} set status = case when ?2 is null then 'pending' else 'scheduled' end,
-    due_at = ?2, completed_at = null where id = ?1"
-        ),
-        format!("delete from {failure} where record_id = ?1"),
-        format!("delete from {delivery} where record_id = ?1 and (?3 is null or handler <> ?3)"),
-        format!(
-            "update {delivery} set status = 'waiting', blocking = 1, attempt = ?4, failure_count = 0,
-    first_failed_at = null, due_at = null, finished_at = null, error = null, error_kind = null, fingerprint = null
-where record_id = ?1 and handler = ?3"
-        ),
-    ];
-    for sql in statements {
-        sqlx::query(trusted(sql))
+    for statement in [
+        sql.reset_record,
+        sql.reset_failures,
+        sql.delete_other_deliveries,
+        sql.reset_delivery,
+    ] {
+        sqlx::query(statement)
             .bind(record_id)
             .bind(due_at)
             .bind(handler)

@@ -5,7 +5,8 @@ use std::{future::pending, time::Duration};
 use sqlx::{Sqlite, SqlitePool, pool::PoolConnection};
 use uuid::Uuid;
 
-use crate::store::{Notification, PollResult, SessionKey, TableNames, WatchSql, trusted};
+use super::SqliteStatements;
+use crate::store::{Notification, PollResult, SessionKey, WatchSql, columns::read_one};
 
 /// The connection, and what was seen last.
 #[derive(Debug)]
@@ -23,7 +24,7 @@ impl WatchSql for Sqlite {
     const HAS_NOTIFICATIONS: bool = false;
     const LONGEST_POLL_GAP: Duration = Duration::from_millis(100);
 
-    async fn open(pool: &SqlitePool, _: &TableNames) -> Result<SqliteLine, sqlx::Error> {
+    async fn open(pool: &SqlitePool, _: &SqliteStatements) -> Result<SqliteLine, sqlx::Error> {
         let mut connection = pool.acquire().await?;
         // The version counts for one connection.
         connection.close_on_drop();
@@ -40,7 +41,7 @@ impl WatchSql for Sqlite {
 
     async fn advertise(
         _: &mut SqliteLine,
-        _: &TableNames,
+        _: &SqliteStatements,
         _: Uuid,
         _: Option<SessionKey>,
     ) -> Result<(), sqlx::Error> {
@@ -49,7 +50,7 @@ impl WatchSql for Sqlite {
 
     async fn poll(
         line: &mut SqliteLine,
-        names: &TableNames,
+        sql: &SqliteStatements,
         owner: Uuid,
         _: Option<SessionKey>,
         highest: i64,
@@ -61,35 +62,21 @@ impl WatchSql for Sqlite {
         if version == line.version {
             return Ok(line.seen.clone());
         }
-        let (record, instance, lease, pause) = (
-            names.table("record", '"'),
-            names.table("instance", '"'),
-            names.table("lease", '"'),
-            names.table("pause", '"'),
-        );
-        let sql = trusted(format!(
-            "select
-    coalesce((select max(id) from {record} where id > ?1), ?1),
-    (select count(owner) || '/' || sum(epoch) || '/' || (select count(*) from {instance}) || '/' ||
-        (select coalesce(group_concat(handler, '/'), '') from {pause}) from {lease}),
-    (select count(*) from {instance} where id <> ?2)"
-        ));
-        let (highest, leases, peers): (i64, Option<String>, i64) = sqlx::query_as(sql)
+        let row = sqlx::query(sql.poll.clone())
             .bind(highest)
             .bind(owner)
             .fetch_one(&mut *line.connection)
             .await?;
         line.version = version;
-        line.seen = PollResult {
-            highest,
-            leases: leases.unwrap_or_default(),
-            peers: u32::try_from(peers).unwrap_or(u32::MAX),
-            ..PollResult::default()
-        };
+        line.seen = read_one(&row)?;
         Ok(line.seen.clone())
     }
 
-    async fn reap_lost(_: &mut SqliteLine, _: &TableNames, _: Uuid) -> Result<(), sqlx::Error> {
+    async fn reap_lost(
+        _: &mut SqliteLine,
+        _: &SqliteStatements,
+        _: Uuid,
+    ) -> Result<(), sqlx::Error> {
         Ok(())
     }
 

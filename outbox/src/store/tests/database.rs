@@ -10,7 +10,7 @@ use crate::{
     record::Record,
     store::{
         Batch, ClusterView, Driver, Due, Fence, FetchedDelivery, FetchedRecord, LaneName, Lease,
-        NewRecord, PublishStatements, TableNames,
+        NewRecord, Statements, TableNames,
     },
 };
 
@@ -18,7 +18,7 @@ use crate::{
 pub(super) struct Store<Db: Driver> {
     pub(super) pool: Pool<Db>,
     pub(super) names: TableNames,
-    pub(super) inserts: PublishStatements,
+    pub(super) sql: Statements<Db>,
 }
 
 /// Statements that only tests make. The same text must be valid on every database.
@@ -98,12 +98,8 @@ impl<Db: Look> Store<Db> {
     async fn new(pool: Pool<Db>) -> Self {
         let names = TableNames::new(None, "outbox_".to_owned()).unwrap();
         Db::migrate(&pool, &names).await.unwrap();
-        let inserts = Db::inserts(&names);
-        Self {
-            pool,
-            names,
-            inserts,
-        }
+        let sql = Db::statements(&names).unwrap();
+        Self { pool, names, sql }
     }
 
     /// Records of these keys and partitions; their ids.
@@ -113,7 +109,7 @@ impl<Db: Look> Store<Db> {
             .map(|(key, part)| record(key, *part))
             .collect();
         let mut connection = self.pool.acquire().await.unwrap();
-        Db::insert_all(&mut connection, &self.inserts, &new)
+        Db::insert_all(&mut connection, &self.sql, &new)
             .await
             .unwrap();
         drop(connection);
@@ -128,7 +124,7 @@ impl<Db: Look> Store<Db> {
         let mut new = record("later", part);
         new.due = Due::In(std::time::Duration::from_secs(seconds));
         let mut connection = self.pool.acquire().await.unwrap();
-        let id = Db::insert(&mut connection, &self.inserts, &new).await;
+        let id = Db::insert(&mut connection, &self.sql, &new).await;
         id.unwrap().unwrap()
     }
 
@@ -140,15 +136,13 @@ impl<Db: Look> Store<Db> {
     /// What this owner gets, for so many seconds; in order.
     pub(super) async fn own_as(&self, owner: Uuid, seconds: i64) -> Fence {
         let mut connection = self.pool.acquire().await.unwrap();
-        let (names, micros) = (&self.names, seconds * 1_000_000);
+        let (sql, micros) = (&self.sql, seconds * 1_000_000);
         let all: Vec<u16> = (0..64).collect();
-        Db::seed_partitions(&mut connection, names, 64)
+        Db::seed_partitions(&mut connection, sql, 64).await.unwrap();
+        Db::heartbeat(&mut connection, sql, owner, micros)
             .await
             .unwrap();
-        Db::heartbeat(&mut connection, names, owner, micros)
-            .await
-            .unwrap();
-        Db::take_partitions(&mut connection, names, owner, &all, micros)
+        Db::take_partitions(&mut connection, sql, owner, &all, micros)
             .await
             .unwrap();
         drop(connection);
@@ -159,9 +153,7 @@ impl<Db: Look> Store<Db> {
 
     pub(super) async fn survey(&self) -> ClusterView {
         let mut connection = self.pool.acquire().await.unwrap();
-        Db::cluster_view(&mut connection, &self.names)
-            .await
-            .unwrap()
+        Db::cluster_view(&mut connection, &self.sql).await.unwrap()
     }
 
     pub(super) async fn leases_of(&self, owner: Uuid) -> Vec<Lease> {
@@ -177,7 +169,7 @@ impl<Db: Look> Store<Db> {
 
     pub(super) async fn settle(&self, fence: &Fence, batch: &Batch, keep: bool) {
         let mut connection = self.pool.acquire().await.unwrap();
-        Db::settle(&mut connection, &self.names, fence, batch, keep)
+        Db::settle(&mut connection, &self.sql, fence, batch, keep)
             .await
             .unwrap();
     }

@@ -46,10 +46,10 @@ on_each_database! {
             lane(3, "a", "mail"), lane(3, "a", "bill"), lane(4, "b", "mail"), lane(4, "a", "mail"), lane(3, "A", "mail"),
             lane(3, "a", "Mail"), lane(3, "a ", "mail"), lane(3, "ä", "mail"),
         ];
-        let mut blocked = Db::blocked_among(&mut connection, &db.names, &asked).await.unwrap();
+        let mut blocked = Db::blocked_among(&mut connection, &db.sql, &asked).await.unwrap();
         blocked.sort_by_key(|lane| lane.part);
         assert_eq!(blocked, [lane(3, "a", "mail"), lane(4, "b", "mail")]);
-        assert!(Db::blocked_among(&mut connection, &db.names, &[]).await.unwrap().is_empty());
+        assert!(Db::blocked_among(&mut connection, &db.sql, &[]).await.unwrap().is_empty());
     }
 
     async fn keys_in_which_something_blocks_are_told_from_others(db) {
@@ -59,7 +59,7 @@ on_each_database! {
         db.settle(&fence, &batch, false).await;
         let keys = async |parts: &[u16], per_part| {
             let mut connection = db.pool.acquire().await.unwrap();
-            let mut keys = Db::blocking_keys(&mut connection, &db.names, parts, per_part).await.unwrap();
+            let mut keys = Db::blocking_keys(&mut connection, &db.sql, parts, per_part).await.unwrap();
             keys.sort_unstable();
             keys
         };
@@ -94,8 +94,8 @@ on_each_database! {
         let free = DeliveryRow { blocking: false, ..scheduled(i[0], "mail") };
         db.settle(&db.own().await, &Batch { split: i, split_rows: vec![free], ..Batch::default() }, false).await;
         let mut connection = db.pool.acquire().await.unwrap();
-        assert!(Db::blocking_keys(&mut connection, &db.names, &[3], 9).await.unwrap().is_empty());
-        assert!(Db::blocked_among(&mut connection, &db.names, &[lane(3, "a", "mail")]).await.unwrap().is_empty());
+        assert!(Db::blocking_keys(&mut connection, &db.sql, &[3], 9).await.unwrap().is_empty());
+        assert!(Db::blocked_among(&mut connection, &db.sql, &[lane(3, "a", "mail")]).await.unwrap().is_empty());
     }
 
     async fn lanes_are_read_from_their_beginning(db) {
@@ -103,7 +103,7 @@ on_each_database! {
         db.settle(&db.own().await, &parked(&i), false).await;
         let mut connection = db.pool.acquire().await.unwrap();
         let both = [lane(4, "b", "mail"), lane(3, "a", "mail"), lane(3, "a", "bill")];
-        let found = Db::lane_heads(&mut connection, &db.names, &both, 3).await.unwrap();
+        let found = Db::lane_heads(&mut connection, &db.sql, &both, 3).await.unwrap();
         assert_eq!(names(&found), [(i[4], "mail"), (i[5], "mail"), (i[0], "mail"), (i[1], "mail"), (i[2], "mail")]);
         let followed: Vec<bool> = found.iter().map(|delivery| delivery.followed).collect();
         // The last of the second lane has one behind it that was not asked for.
@@ -114,13 +114,13 @@ on_each_database! {
         assert_eq!(found[0].fetched.record.key, "b");
         assert_eq!((found[0].attempt.number, found[0].attempt.first_failed_at), (1, None));
 
-        let all = Db::lane_heads(&mut connection, &db.names, &both[1..], 4).await.unwrap();
+        let all = Db::lane_heads(&mut connection, &db.sql, &both[1..], 4).await.unwrap();
         assert_eq!(names(&all).len(), 4);
         assert!(!all[3].followed);
-        assert!(Db::lane_heads(&mut connection, &db.names, &[], 4).await.unwrap().is_empty());
+        assert!(Db::lane_heads(&mut connection, &db.sql, &[], 4).await.unwrap().is_empty());
         // As many as one statement never has.
         let many: Vec<LaneName> = (0..150).map(|n| lane(3, &format!("no {n}"), "mail")).chain(both).collect();
-        assert_eq!(Db::lane_heads(&mut connection, &db.names, &many, 3).await.unwrap(), found);
+        assert_eq!(Db::lane_heads(&mut connection, &db.sql, &many, 3).await.unwrap(), found);
     }
 
     async fn a_lane_is_runnable_when_its_first_delivery_waits(db) {
@@ -131,11 +131,11 @@ on_each_database! {
             let batch = parked(&i);
             db.settle(&fence, &batch, false).await;
             let mut connection = db.pool.acquire().await.unwrap();
-            let first = Db::runnable_lanes(&mut connection, &db.names, &[3, 4], &["mail", "bill"], expected, 9).await.unwrap();
+            let first = Db::runnable_lanes(&mut connection, &db.sql, &[3, 4], &["mail", "bill"], expected, 9).await.unwrap();
             // In (3, a, mail) a scheduled one stands before those that wait.
             assert_eq!(first, [lane(4, "b", "mail")]);
             for (parts, handlers) in [(&[3][..], &["mail"][..]), (&[3, 4], &["bill"]), (&[3, 4], &[]), (&[], &["mail"])] {
-                let none = Db::runnable_lanes(&mut connection, &db.names, parts, handlers, expected, 9).await.unwrap();
+                let none = Db::runnable_lanes(&mut connection, &db.sql, parts, handlers, expected, 9).await.unwrap();
                 assert!(none.is_empty(), "{parts:?} {handlers:?}");
             }
             drop(connection);
@@ -143,10 +143,10 @@ on_each_database! {
             let over = Batch { changed: vec![completed(&batch.split_rows[0])], ..Batch::default() };
             db.settle(&fence, &over, false).await;
             let mut connection = db.pool.acquire().await.unwrap();
-            let both = Db::runnable_lanes(&mut connection, &db.names, &[3, 4], &["mail"], expected, 9).await.unwrap();
+            let both = Db::runnable_lanes(&mut connection, &db.sql, &[3, 4], &["mail"], expected, 9).await.unwrap();
             // Each lane once, in the order in which they began to wait.
             assert_eq!(both, [lane(3, "a", "mail"), lane(4, "b", "mail")]);
-            let one = Db::runnable_lanes(&mut connection, &db.names, &[3, 4], &["mail"], expected, 1).await.unwrap();
+            let one = Db::runnable_lanes(&mut connection, &db.sql, &[3, 4], &["mail"], expected, 1).await.unwrap();
             assert_eq!(one, [lane(3, "a", "mail")]);
             drop(connection);
 
@@ -154,7 +154,7 @@ on_each_database! {
             let blocks = DeliveryRow { status: DeliveryStatus::Failed, blocking: true, ..completed(&batch.split_rows[2]) };
             db.settle(&fence, &Batch { changed: vec![blocks], ..Batch::default() }, false).await;
             let mut connection = db.pool.acquire().await.unwrap();
-            let one = Db::runnable_lanes(&mut connection, &db.names, &[3, 4], &["mail"], expected, 9).await.unwrap();
+            let one = Db::runnable_lanes(&mut connection, &db.sql, &[3, 4], &["mail"], expected, 9).await.unwrap();
             assert_eq!(one, [lane(4, "b", "mail")]);
             drop(connection);
         }

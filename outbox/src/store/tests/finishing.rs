@@ -2,7 +2,7 @@
 
 use super::{completed, failure, older, on_each_database, scheduled, waiting};
 use crate::record::DeliveryStatus;
-use crate::store::{Batch, DeliveryRow, SettleSql as _};
+use crate::store::{Batch, DeliveryRow, HandlerRename, SettleSql as _};
 
 on_each_database! {
     async fn a_split_record_ends_with_its_last_delivery(db) {
@@ -107,11 +107,11 @@ on_each_database! {
         db.settle(&fence, &Batch { split: i.clone(), split_rows: rows, ..Batch::default() }, false).await;
         fence.leases.retain(|lease| lease.part == 3);
         let mut connection = db.pool.acquire().await.unwrap();
-        Db::rename_handler(&mut connection, &db.names, &older(&fence), "mail", "post").await.unwrap();
+        Db::rename_handler(&mut connection, &db.sql, &older(&fence), HandlerRename { from: "mail", to: "post" }).await.unwrap();
         drop(connection);
         assert_eq!(db.texts("select handler from outbox_delivery order by id").await, ["mail", "mail", "post", "mail"]);
         let mut connection = db.pool.acquire().await.unwrap();
-        Db::rename_handler(&mut connection, &db.names, &fence, "mail", "post").await.unwrap();
+        Db::rename_handler(&mut connection, &db.sql, &fence, HandlerRename { from: "mail", to: "post" }).await.unwrap();
         drop(connection);
         // Where the new one is there already, the old one stays; and so does another's partition.
         assert_eq!(db.texts("select handler from outbox_delivery order by id").await, ["post", "mail", "post", "mail"]);

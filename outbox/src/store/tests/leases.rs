@@ -41,7 +41,7 @@ on_each_database! {
         let mut first = db.own().await;
         first.leases.truncate(10);
         let mut connection = db.pool.acquire().await.unwrap();
-        Db::release_leases(&mut connection, &db.names, &first, None).await.unwrap();
+        Db::release_leases(&mut connection, &db.sql, &first, None).await.unwrap();
         drop(connection);
         let second = db.own().await;
         assert_eq!(second.leases.len(), 10);
@@ -67,7 +67,7 @@ on_each_database! {
     async fn what_is_handed_over_is_reserved_for_a_while(db) {
         let first = db.own().await;
         let mut connection = db.pool.acquire().await.unwrap();
-        Db::release_leases(&mut connection, &db.names, &first, Some(60_000_000)).await.unwrap();
+        Db::release_leases(&mut connection, &db.sql, &first, Some(60_000_000)).await.unwrap();
         drop(connection);
         let leases = db.survey().await.leases;
         assert!(leases.iter().all(|row| row.owner.is_none() && !row.expired));
@@ -78,23 +78,23 @@ on_each_database! {
     async fn only_what_is_still_held_is_held(db) {
         let first = db.own_as(Uuid::now_v7(), 0).await;
         let mut connection = db.pool.acquire().await.unwrap();
-        Db::take_partitions(&mut connection, &db.names, Uuid::now_v7(), &[3, 4], 60_000_000).await.unwrap();
-        let mut held = Db::lock_leases(&mut connection, &db.names, &first).await.unwrap();
+        Db::take_partitions(&mut connection, &db.sql, Uuid::now_v7(), &[3, 4], 60_000_000).await.unwrap();
+        let mut held = Db::lock_leases(&mut connection, &db.sql, &first).await.unwrap();
         held.sort_unstable();
         let rest: Vec<u16> = (0..64).filter(|part| ![3, 4].contains(part)).collect();
         assert_eq!(held, rest);
         for stale in [&older(&first), &foreign(&first)] {
-            assert!(Db::lock_leases(&mut connection, &db.names, stale).await.unwrap().is_empty());
+            assert!(Db::lock_leases(&mut connection, &db.sql, stale).await.unwrap().is_empty());
         }
     }
 
     async fn a_heartbeat_takes_nothing_and_is_seen_by_others(db) {
         let owner = Uuid::now_v7();
         let mut connection = db.pool.acquire().await.unwrap();
-        Db::seed_partitions(&mut connection, &db.names, 64).await.unwrap();
-        Db::seed_partitions(&mut connection, &db.names, 64).await.unwrap();
-        Db::heartbeat(&mut connection, &db.names, owner, 60_000_000).await.unwrap();
-        Db::heartbeat(&mut connection, &db.names, Uuid::nil(), 0).await.unwrap();
+        Db::seed_partitions(&mut connection, &db.sql, 64).await.unwrap();
+        Db::seed_partitions(&mut connection, &db.sql, 64).await.unwrap();
+        Db::heartbeat(&mut connection, &db.sql, owner, 60_000_000).await.unwrap();
+        Db::heartbeat(&mut connection, &db.sql, Uuid::nil(), 0).await.unwrap();
         drop(connection);
         let survey = db.survey().await;
         let left = |id| survey.instances.iter().find(|instance| instance.id == id).map(|found| found.left);
@@ -108,11 +108,11 @@ on_each_database! {
     async fn who_is_buried_owns_nothing_any_more(db) {
         let (dead, alive) = (db.own_as(Uuid::now_v7(), 0).await, Uuid::now_v7());
         let mut connection = db.pool.acquire().await.unwrap();
-        Db::take_partitions(&mut connection, &db.names, alive, &[7], 60_000_000).await.unwrap();
-        Db::heartbeat(&mut connection, &db.names, alive, 60_000_000).await.unwrap();
+        Db::take_partitions(&mut connection, &db.sql, alive, &[7], 60_000_000).await.unwrap();
+        Db::heartbeat(&mut connection, &db.sql, alive, 60_000_000).await.unwrap();
         // Only the dead.
-        Db::reap_expired(&mut connection, &db.names, alive).await.unwrap();
-        Db::reap_expired(&mut connection, &db.names, dead.owner).await.unwrap();
+        Db::reap_expired(&mut connection, &db.sql, alive).await.unwrap();
+        Db::reap_expired(&mut connection, &db.sql, dead.owner).await.unwrap();
         drop(connection);
         let survey = db.survey().await;
         let alive_ids: Vec<Uuid> = survey.instances.iter().map(|instance| instance.id).collect();
@@ -124,15 +124,15 @@ on_each_database! {
     async fn who_retires_owns_what_it_has_but_has_no_share(db) {
         let leaves = db.own_as(Uuid::now_v7(), 0).await;
         let mut connection = db.pool.acquire().await.unwrap();
-        Db::leave(&mut connection, &db.names, leaves.owner, false).await.unwrap();
-        Db::renew(&mut connection, &db.names, leaves.owner, 60_000_000).await.unwrap();
+        Db::leave(&mut connection, &db.sql, leaves.owner, false).await.unwrap();
+        Db::renew(&mut connection, &db.sql, leaves.owner, 60_000_000).await.unwrap();
         drop(connection);
         let survey = db.survey().await;
         assert!(survey.instances.is_empty());
         assert!(survey.leases.iter().all(|row| row.owner == Some(leaves.owner) && !row.expired));
         assert!(db.own().await.leases.is_empty());
         let mut connection = db.pool.acquire().await.unwrap();
-        Db::leave(&mut connection, &db.names, leaves.owner, true).await.unwrap();
+        Db::leave(&mut connection, &db.sql, leaves.owner, true).await.unwrap();
         drop(connection);
         assert_eq!(db.own().await.leases.len(), 64);
     }
@@ -142,7 +142,7 @@ on_each_database! {
         let second = db.own().await;
         for stale in [&first, &older(&second), &foreign(&second)] {
             let mut connection = db.pool.acquire().await.unwrap();
-            Db::release_leases(&mut connection, &db.names, stale, None).await.unwrap();
+            Db::release_leases(&mut connection, &db.sql, stale, None).await.unwrap();
         }
         assert!(db.own().await.leases.is_empty());
         assert_eq!(db.own_as(second.owner, 60).await.leases, second.leases);
@@ -212,7 +212,7 @@ async fn who_freezes_in_a_batch_of_postgres_loses_its_locks() {
         ..Batch::default()
     };
     let mut frozen = db.pool.acquire().await.unwrap();
-    let waiting = sqlx::Postgres::settle(&mut frozen, &db.names, &fence, &batch, true);
+    let waiting = sqlx::Postgres::settle(&mut frozen, &db.sql, &fence, &batch, true);
     // It is frozen there: not polled again, not dropped.
     let mut waiting = Box::pin(waiting);
     let second = std::time::Duration::from_secs(1);
@@ -249,7 +249,7 @@ async fn nothing_of_settling_stays_in_the_session() {
         sqlx::Postgres::configure(&mut connection, true)
             .await
             .unwrap();
-        sqlx::Postgres::settle(&mut connection, &db.names, &fence, batch, true)
+        sqlx::Postgres::settle(&mut connection, &db.sql, &fence, batch, true)
             .await
             .unwrap();
         for (setting, value) in [
@@ -273,22 +273,22 @@ async fn joins_once<Db: super::database::Look>(db: &super::database::Store<Db>) 
     use crate::store::SessionKey;
 
     let (owner, key) = (Uuid::now_v7(), SessionKey::new());
-    let mut line = Db::open(&db.pool, &db.names).await.unwrap();
+    let mut line = Db::open(&db.pool, &db.sql).await.unwrap();
     Db::lock_session(&mut line, key).await.unwrap();
     for _ in 0..2 {
-        Db::register(&mut line, &db.names, owner, key, 60_000_000)
+        Db::register(&mut line, &db.sql, owner, key, 60_000_000)
             .await
             .unwrap();
     }
-    let tick = Db::poll(&mut line, &db.names, owner, Some(key), 0)
+    let tick = Db::poll(&mut line, &db.sql, owner, Some(key), 0)
         .await
         .unwrap();
     assert!(
         tick.held && tick.shown && tick.gone.is_empty() && tick.peers == 0,
         "{tick:?}"
     );
-    let mut other = Db::open(&db.pool, &db.names).await.unwrap();
-    let seen = Db::poll(&mut other, &db.names, Uuid::nil(), None, 0)
+    let mut other = Db::open(&db.pool, &db.sql).await.unwrap();
+    let seen = Db::poll(&mut other, &db.sql, Uuid::nil(), None, 0)
         .await
         .unwrap();
     assert!(
@@ -299,7 +299,7 @@ async fn joins_once<Db: super::database::Look>(db: &super::database::Store<Db>) 
     drop(line);
     // Its end may take a moment.
     for _ in 0..100 {
-        let seen = Db::poll(&mut other, &db.names, Uuid::nil(), None, 0)
+        let seen = Db::poll(&mut other, &db.sql, Uuid::nil(), None, 0)
             .await
             .unwrap();
         if let [gone] = &*seen.gone {
@@ -332,7 +332,7 @@ async fn who_has_a_new_session_is_not_buried_for_the_old_one() {
     let db = super::database::postgres().await;
     let fence = db.own().await;
     db.run("update outbox_instance set session = 111").await;
-    let mut line = sqlx::Postgres::open(&db.pool, &db.names).await.unwrap();
+    let mut line = sqlx::Postgres::open(&db.pool, &db.sql).await.unwrap();
     let mut alive = db.pool.begin().await.unwrap();
     for sql in [
         "select pg_advisory_lock(222)",
@@ -340,7 +340,7 @@ async fn who_has_a_new_session_is_not_buried_for_the_old_one() {
     ] {
         sqlx::query(sql).execute(&mut *alive).await.unwrap();
     }
-    let burial = sqlx::Postgres::reap_lost(&mut line, &db.names, fence.owner);
+    let burial = sqlx::Postgres::reap_lost(&mut line, &db.sql, fence.owner);
     let commit = async {
         tokio::time::sleep(std::time::Duration::from_millis(500)).await;
         sqlx::query("commit").execute(&mut *alive).await.unwrap();
@@ -353,7 +353,7 @@ async fn who_has_a_new_session_is_not_buried_for_the_old_one() {
         .execute(&mut *alive)
         .await
         .unwrap();
-    sqlx::Postgres::reap_lost(&mut line, &db.names, fence.owner)
+    sqlx::Postgres::reap_lost(&mut line, &db.sql, fence.owner)
         .await
         .unwrap();
     assert!(db.leases_of(fence.owner).await.is_empty());

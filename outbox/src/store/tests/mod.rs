@@ -7,7 +7,7 @@ mod leases;
 mod reading;
 mod settling;
 
-use super::{DeliveryRow, FailureRow, Fence, Page};
+use super::{DeliveryRow, DueQuery, FailureRow, Fence, InMemory, Page, PendingQuery};
 use crate::record::DeliveryStatus;
 
 /// Writes each test once per database. `$db` is a [`database::Store`] of its own.
@@ -39,6 +39,29 @@ use on_each_database;
 /// All of a partition.
 fn page(part: u16) -> Page {
     Page { part, after: 0 }
+}
+
+fn pending<'a>(
+    pages: &'a [Page],
+    in_memory: &'a [InMemory],
+    per_partition: i64,
+    limit: i64,
+) -> PendingQuery<'a> {
+    PendingQuery {
+        pages,
+        in_memory,
+        per_partition,
+        limit,
+    }
+}
+
+fn due<'a>(parts: &'a [u16], handlers: &'a [&'a str], offset: i64, limit: i64) -> DueQuery<'a> {
+    DueQuery {
+        parts,
+        handlers,
+        offset,
+        limit,
+    }
 }
 
 /// The same leases as another owner's.

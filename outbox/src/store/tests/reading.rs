@@ -2,7 +2,7 @@
 
 use super::{
     database::{ids, names, record},
-    on_each_database, page, scheduled, waiting,
+    due, on_each_database, page, pending, scheduled, waiting,
 };
 use crate::store::{
     Batch, DeliverySql as _, Due, FetchSql as _, InMemory, OpenWriters, Page, PublishSql as _,
@@ -12,8 +12,8 @@ on_each_database! {
     async fn a_record_is_read_as_it_was_written(db) {
         let new = record("Kunde ä \"7\"", 3);
         let mut connection = db.pool.acquire().await.unwrap();
-        Db::insert_all(&mut connection, &db.inserts, std::slice::from_ref(&new)).await.unwrap();
-        let found = Db::pending_records(&mut connection, &db.names, &[page(3)], &[], 10, 10).await.unwrap();
+        Db::insert_all(&mut connection, &db.sql, std::slice::from_ref(&new)).await.unwrap();
+        let found = Db::pending_records(&mut connection, &db.sql, pending(&[page(3)], &[], 10, 10)).await.unwrap();
         let [found] = &found[..] else { panic!("{found:?}") };
         assert_eq!(found.part, 3);
         let age = crate::outbox::clock::Clock::now(&crate::outbox::clock::SystemClock).duration_since(found.record.created_at);
@@ -28,7 +28,7 @@ on_each_database! {
         let i = db.publish(&[("a", 1), ("b", 2), ("c", 1), ("d", 1), ("e", 2), ("f", 5), ("g", 1), ("h", 60)]).await;
         let mut connection = db.pool.acquire().await.unwrap();
         let mut read = async |pages: &[Page], per_page, limit| {
-            ids(&Db::pending_records(&mut connection, &db.names, pages, &[], per_page, limit).await.unwrap())
+            ids(&Db::pending_records(&mut connection, &db.sql, pending(pages, &[], per_page, limit)).await.unwrap())
         };
         assert!(read(&[], 9, 9).await.is_empty());
         assert_eq!(read(&[page(1)], 9, 9).await, [i[0], i[2], i[3], i[6]]);
@@ -54,7 +54,7 @@ on_each_database! {
         let mut connection = db.pool.acquire().await.unwrap();
         let known = [(1, i[0]), (1, i[3]), (2, i[1]), (5, i[5])].map(|(part, id)| InMemory { part, id });
         let mut read = async |pages: &[Page], per_page, limit| {
-            ids(&Db::pending_records(&mut connection, &db.names, pages, &known, per_page, limit).await.unwrap())
+            ids(&Db::pending_records(&mut connection, &db.sql, pending(pages, &known, per_page, limit)).await.unwrap())
         };
         assert_eq!(read(&[page(1), page(2), page(5)], 9, 9).await, [i[2], i[6], i[4]]);
         assert_eq!(read(&[page(1), page(2), page(5)], 1, 9).await, [i[2], i[4]]);
@@ -70,7 +70,7 @@ on_each_database! {
         db.settle(&fence, &batch, true).await;
         db.publish_in(60, 3).await;
         let mut connection = db.pool.acquire().await.unwrap();
-        let found = Db::pending_records(&mut connection, &db.names, &[page(3)], &[], 9, 9).await.unwrap();
+        let found = Db::pending_records(&mut connection, &db.sql, pending(&[page(3)], &[], 9, 9)).await.unwrap();
         assert_eq!(ids(&found), [i[3]]);
     }
 
@@ -80,7 +80,7 @@ on_each_database! {
         db.publish(&[("now", 1)]).await;
         let mut connection = db.pool.acquire().await.unwrap();
         let mut read = async |parts: &[u16], seconds: i64, limit| {
-            let found = Db::due_records(&mut connection, &db.names, parts, seconds * 1_000_000, limit).await.unwrap();
+            let found = Db::due_records(&mut connection, &db.sql, due(parts, &[], seconds * 1_000_000, limit)).await.unwrap();
             ids(&found)
         };
         assert!(read(&[1, 2], 0, 9).await.is_empty());
@@ -113,9 +113,9 @@ on_each_database! {
         let mut connection = db.pool.acquire().await.unwrap();
         let mut read = async |parts: &[u16], handlers: &[&str], seconds: i64, limit| {
             let micros = seconds * 1_000_000;
-            let due = Db::due_deliveries(&mut connection, &db.names, parts, handlers, micros, limit).await.unwrap();
+            let due = Db::due_deliveries(&mut connection, &db.sql, due(parts, handlers, micros, limit)).await.unwrap();
             let ids: Vec<i64> = due.iter().map(|due| due.id).collect();
-            let read = Db::load_deliveries(&mut connection, &db.names, &ids).await.unwrap();
+            let read = Db::load_deliveries(&mut connection, &db.sql, &ids).await.unwrap();
             let due: Vec<_> = due.iter().map(|due| (due.record_id, &*due.handler)).collect();
             assert_eq!(due, names(&read));
             read
@@ -141,7 +141,7 @@ on_each_database! {
 
     async fn the_next_due_is_the_nearest_of_records_and_deliveries(db) {
         let mut connection = db.pool.acquire().await.unwrap();
-        let none = Db::next_due(&mut connection, &db.names, &[1, 3], &["mail"], 0).await.unwrap();
+        let none = Db::next_due(&mut connection, &db.sql, due(&[1, 3], &["mail"], 0, 0)).await.unwrap();
         assert_eq!(none, None);
         drop(connection);
         let i = db.publish(&[("a", 3)]).await;
@@ -151,7 +151,7 @@ on_each_database! {
         db.settle(&fence, &batch, false).await;
         let mut connection = db.pool.acquire().await.unwrap();
         let mut next = async |parts: &[u16], handlers: &[&str], offset| {
-            let next = Db::next_due(&mut connection, &db.names, parts, handlers, offset).await.unwrap();
+            let next = Db::next_due(&mut connection, &db.sql, due(parts, handlers, offset, 0)).await.unwrap();
             // In seconds; the statements before took less than five.
             next.map(|micros| -(-micros).div_euclid(5_000_000) * 5)
         };
@@ -169,10 +169,10 @@ on_each_database! {
         let mut connection = db.pool.acquire().await.unwrap();
         let mut new = record("old", 1);
         new.due = Due::At(jiff::Timestamp::from_second(1_000_000_000).unwrap());
-        let id = Db::insert(&mut connection, &db.inserts, &new).await.unwrap().unwrap();
-        let found = Db::due_records(&mut connection, &db.names, &[1], 0, 9).await.unwrap();
+        let id = Db::insert(&mut connection, &db.sql, &new).await.unwrap().unwrap();
+        let found = Db::due_records(&mut connection, &db.sql, due(&[1], &[], 0, 9)).await.unwrap();
         assert_eq!(ids(&found), [id]);
-        let next = Db::next_due(&mut connection, &db.names, &[1], &[], 0).await.unwrap();
+        let next = Db::next_due(&mut connection, &db.sql, due(&[1], &[], 0, 0)).await.unwrap();
         assert!(next.unwrap() < -365 * 24 * 3600 * 1_000_000, "{next:?}");
     }
 
@@ -196,7 +196,7 @@ async fn postgres_names_the_transactions_that_are_writing() {
     let db = super::database::postgres().await;
     let mut connection = db.pool.acquire().await.unwrap();
     let writers = async |connection: &mut sqlx::PgConnection| {
-        let writers = Postgres::open_writers(connection, &db.names).await.unwrap();
+        let writers = Postgres::open_writers(connection, &db.sql).await.unwrap();
         let OpenWriters::Named { names, drawn } = writers else {
             panic!("PostgreSQL knows its writers")
         };
@@ -205,7 +205,7 @@ async fn postgres_names_the_transactions_that_are_writing() {
     assert_eq!(writers(&mut connection).await, (vec![], 0));
 
     let mut tx = db.pool.begin().await.unwrap();
-    Postgres::insert(&mut tx, &db.inserts, &record("a", 1))
+    Postgres::insert(&mut tx, &db.sql, &record("a", 1))
         .await
         .unwrap();
     let (first, drawn) = writers(&mut connection).await;
@@ -216,7 +216,7 @@ async fn postgres_names_the_transactions_that_are_writing() {
     tx.rollback().await.unwrap();
     assert_eq!(writers(&mut connection).await, (vec![], 1));
     let mut tx = db.pool.begin().await.unwrap();
-    Postgres::insert(&mut tx, &db.inserts, &record("a", 1))
+    Postgres::insert(&mut tx, &db.sql, &record("a", 1))
         .await
         .unwrap();
     let (second, drawn) = writers(&mut connection).await;
@@ -244,7 +244,7 @@ async fn without_a_right_to_the_sequence_nothing_is_said_of_drawn_ids() {
             .await
             .unwrap();
     }
-    let writers = Postgres::open_writers(&mut tx, &db.names).await.unwrap();
+    let writers = Postgres::open_writers(&mut tx, &db.sql).await.unwrap();
     let nothing = OpenWriters::Named {
         names: vec![],
         drawn: None,
@@ -266,16 +266,16 @@ select gen_random_uuid(), 'e', 1, 'k', 1, '{}', 'scheduled', clock_timestamp() +
     .await;
     db.run(
         "insert into outbox_delivery (record_id, part, key, handler, status, blocking, attempt, failure_count, due_at)
-select n, 1, n::text, 'h', 'scheduled', true, 2, 1, clock_timestamp() + interval '1 day' from generate_series(1, 5000) n",
+select n, 1, n::text, 'h', 'retrying', true, 2, 1, clock_timestamp() + interval '1 day' from generate_series(1, 5000) n",
     )
     .await;
     db.run("analyze outbox_record, outbox_delivery").await;
     let mut connection = db.pool.acquire().await.unwrap();
-    let names = &db.names;
+    let sql = &db.sql;
     let before = walked(&mut connection).await;
-    let records = Postgres::due_records(&mut connection, names, &[1], 0, 10);
+    let records = Postgres::due_records(&mut connection, sql, due(&[1], &[], 0, 10));
     assert!(records.await.unwrap().is_empty());
-    let deliveries = Postgres::due_deliveries(&mut connection, names, &[1], &["h"], 0, 10);
+    let deliveries = Postgres::due_deliveries(&mut connection, sql, due(&[1], &["h"], 0, 10));
     assert!(deliveries.await.unwrap().is_empty());
     let walked = walked(&mut connection).await - before;
     assert!(walked < 100, "{walked} rows were walked");
@@ -303,28 +303,28 @@ select id, 1, case when id = 20000 then 'cold' else 'hot' end, 'h', 'waiting', t
     .await;
     db.run("analyze outbox_record, outbox_delivery").await;
     let mut connection = db.pool.acquire().await.unwrap();
-    let names = &db.names;
+    let sql = &db.sql;
     let before = walked(&mut connection).await;
 
     let pages: Vec<Page> = (0..64).map(|part| Page { part, after: 0 }).collect();
-    let pending = Postgres::pending_records(&mut connection, names, &pages, &[], 4, 64);
-    assert_eq!(pending.await.unwrap().len(), 4);
+    let records = Postgres::pending_records(&mut connection, sql, pending(&pages, &[], 4, 64));
+    assert_eq!(records.await.unwrap().len(), 4);
     let cold = LaneName {
         part: 1,
         key: "cold".to_owned(),
         handler: "h".to_owned(),
     };
     let cold = [cold];
-    let lanes = Postgres::lane_heads(&mut connection, names, &cold, 4);
+    let lanes = Postgres::lane_heads(&mut connection, sql, &cold, 4);
     assert_eq!(lanes.await.unwrap().len(), 1);
-    let oldest = Postgres::oldest_pending(&mut connection, names, 64);
+    let oldest = Postgres::oldest_pending(&mut connection, &db.names, 64);
     assert!(oldest.await.unwrap().is_some());
     let read = walked(&mut connection).await - before;
     assert!(read < 1000, "{read} rows were walked");
 
     for expected in [RunnableOrder::OldestFirst, RunnableOrder::EveryLane] {
         let before = walked(&mut connection).await;
-        let runnable = Postgres::runnable_lanes(&mut connection, names, &[1], &["h"], expected, 10);
+        let runnable = Postgres::runnable_lanes(&mut connection, sql, &[1], &["h"], expected, 10);
         assert_eq!(runnable.await.unwrap().len(), 2);
         // Goes through all that waits, and for each to the first of its lane alone.
         let read = walked(&mut connection).await - before;
@@ -352,7 +352,7 @@ from pg_stat_user_indexes i where i.schemaname = current_schema() and i.relname 
 async fn sqlite_writes_in_order() {
     let db = super::database::sqlite().await;
     let mut connection = db.pool.acquire().await.unwrap();
-    let writers = sqlx::Sqlite::open_writers(&mut connection, &db.names)
+    let writers = sqlx::Sqlite::open_writers(&mut connection, &db.sql)
         .await
         .unwrap();
     assert_eq!(writers, OpenWriters::Serial);
@@ -363,7 +363,7 @@ async fn sqlite_writes_in_order() {
 async fn mysql_does_not_know_its_writers() {
     let db = super::database::mysql().await;
     let mut connection = db.pool.acquire().await.unwrap();
-    let writers = sqlx::MySql::open_writers(&mut connection, &db.names)
+    let writers = sqlx::MySql::open_writers(&mut connection, &db.sql)
         .await
         .unwrap();
     let OpenWriters::Unnamed { clock } = writers else {

@@ -1,7 +1,8 @@
 //! What became of records.
 
 use super::{
-    completed, database::ids, failure, foreign, older, on_each_database, page, scheduled, waiting,
+    completed, database::ids, failure, foreign, older, on_each_database, page, pending, scheduled,
+    waiting,
 };
 use crate::record::DeliveryStatus;
 use crate::store::{Batch, DeliveryRow, FetchSql as _, SettleSql as _};
@@ -156,26 +157,26 @@ on_each_database! {
         let mut fence = db.own().await;
         let parts: Vec<u16> = (0..64).collect();
         let mut connection = db.pool.acquire().await.unwrap();
-        assert!(Db::unhandled_events(&mut connection, &db.names, &parts).await.unwrap().is_empty());
+        assert!(Db::unhandled_events(&mut connection, &db.sql, &parts).await.unwrap().is_empty());
         drop(connection);
         db.settle(&fence, &Batch { unhandled: i.clone(), ..Batch::default() }, false).await;
         db.run(&format!("update outbox_record set event = 'other' where id = {}", i[1])).await;
 
         let mut connection = db.pool.acquire().await.unwrap();
-        let mut events = Db::unhandled_events(&mut connection, &db.names, &parts).await.unwrap();
+        let mut events = Db::unhandled_events(&mut connection, &db.sql, &parts).await.unwrap();
         events.sort();
         assert_eq!(events, ["order.created", "other"]);
-        assert_eq!(Db::unhandled_events(&mut connection, &db.names, &[4]).await.unwrap(), ["order.created"]);
-        assert!(Db::unhandled_events(&mut connection, &db.names, &[]).await.unwrap().is_empty());
+        assert_eq!(Db::unhandled_events(&mut connection, &db.sql, &[4]).await.unwrap(), ["order.created"]);
+        assert!(Db::unhandled_events(&mut connection, &db.sql, &[]).await.unwrap().is_empty());
 
-        let lost = Db::requeue_unhandled(&mut connection, &db.names, &older(&fence), "order.created", 9).await.unwrap();
+        let lost = Db::requeue_unhandled(&mut connection, &db.sql, &older(&fence), "order.created", 9).await.unwrap();
         assert_eq!(lost, 0);
         fence.leases.retain(|lease| lease.part != 5);
-        let first = Db::requeue_unhandled(&mut connection, &db.names, &fence, "order.created", 1).await.unwrap();
+        let first = Db::requeue_unhandled(&mut connection, &db.sql, &fence, "order.created", 1).await.unwrap();
         assert_eq!(first, 1);
-        let found = Db::pending_records(&mut connection, &db.names, &[page(3), page(4)], &[], 9, 9).await.unwrap();
+        let found = Db::pending_records(&mut connection, &db.sql, pending(&[page(3), page(4)], &[], 9, 9)).await.unwrap();
         assert_eq!(ids(&found), [i[0]]);
-        let rest = Db::requeue_unhandled(&mut connection, &db.names, &fence, "order.created", 9).await.unwrap();
+        let rest = Db::requeue_unhandled(&mut connection, &db.sql, &fence, "order.created", 9).await.unwrap();
         assert_eq!(rest, 1);
         drop(connection);
         assert_eq!(db.statuses().await, ["pending", "unhandled", "pending", "unhandled"]);
@@ -187,7 +188,7 @@ on_each_database! {
         let mut connection = db.pool.acquire().await.unwrap();
         Db::configure(&mut connection, true).await.unwrap();
         let batch = Batch { done: i, ..Batch::default() };
-        Db::settle(&mut connection, &db.names, &fence, &batch, false).await.unwrap();
+        Db::settle(&mut connection, &db.sql, &fence, &batch, false).await.unwrap();
         drop(connection);
         assert!(db.statuses().await.is_empty());
     }
@@ -215,7 +216,7 @@ async fn who_takes_over_waits_for_the_end_of_a_batch() {
         ..Batch::default()
     };
     let mut settler = db.pool.acquire().await.unwrap();
-    let settle = Db::settle(&mut settler, &db.names, &fence, &batch, false);
+    let settle = Db::settle(&mut settler, &db.sql, &fence, &batch, false);
     let take_over = async {
         let waits = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
         while db.numbers(waits).await != [1] {
@@ -228,10 +229,10 @@ async fn who_takes_over_waits_for_the_end_of_a_batch() {
             .unwrap();
         let parts: Vec<u16> = (0..64).collect();
         let new = uuid::Uuid::now_v7();
-        let taken = Db::take_partitions(&mut other, &db.names, new, &parts, 60_000_000).await;
+        let taken = Db::take_partitions(&mut other, &db.sql, new, &parts, 60_000_000).await;
         taken.unwrap();
         assert_eq!(db.leases_of(fence.owner).await.len(), 64);
-        let buried = Db::reap_expired(&mut other, &db.names, fence.owner).await;
+        let buried = Db::reap_expired(&mut other, &db.sql, fence.owner).await;
         assert!(buried.is_err(), "it was buried");
         drop(other);
         in_its_way.rollback().await.unwrap();
@@ -241,7 +242,7 @@ async fn who_takes_over_waits_for_the_end_of_a_batch() {
     let parked = "select count(*) from outbox_delivery";
     assert_eq!(db.numbers(parked).await, [1]);
     let mut other = db.pool.acquire().await.unwrap();
-    Db::reap_expired(&mut other, &db.names, fence.owner)
+    Db::reap_expired(&mut other, &db.sql, fence.owner)
         .await
         .unwrap();
     assert!(db.leases_of(fence.owner).await.is_empty());

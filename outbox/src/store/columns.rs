@@ -1,0 +1,271 @@
+//! Rows: columns are found by name once per result, then each row is read by place.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use sqlx::{Column as _, Row};
+use uuid::Uuid;
+
+use super::{
+    ClusterViewRow, DueDeliveryName, FetchedDelivery, FetchedRecord, LaneName, LostSession,
+    PollResult,
+};
+use crate::record::{Attempt, Record};
+
+/// The cells of a row. Drivers differ in how they store a key and a time.
+pub(super) trait Cells: Row {
+    fn partition(&self, at: usize) -> Result<u16, sqlx::Error>;
+    fn number(&self, at: usize) -> Result<i64, sqlx::Error>;
+    fn optional_number(&self, at: usize) -> Result<Option<i64>, sqlx::Error>;
+    fn text(&self, at: usize) -> Result<String, sqlx::Error>;
+    fn optional_text(&self, at: usize) -> Result<Option<&str>, sqlx::Error>;
+    fn flag(&self, at: usize) -> Result<bool, sqlx::Error>;
+    fn uuid(&self, at: usize) -> Result<Uuid, sqlx::Error>;
+    fn optional_uuid(&self, at: usize) -> Result<Option<Uuid>, sqlx::Error>;
+    fn key(&self, at: usize) -> Result<String, sqlx::Error>;
+    fn optional_time(&self, at: usize) -> Result<Option<Timestamp>, sqlx::Error>;
+
+    /// A number that is never negative and small; a larger one, put there by hand, is the largest.
+    fn count(&self, at: usize) -> Result<u32, sqlx::Error> {
+        Ok(u32::try_from(self.number(at)?).unwrap_or(u32::MAX))
+    }
+
+    /// A time that is missing, put there by hand, is the latest one.
+    fn time(&self, at: usize) -> Result<Timestamp, sqlx::Error> {
+        Ok(self.optional_time(at)?.unwrap_or(Timestamp::MAX))
+    }
+}
+
+/// The cells that all drivers read alike, with this method of [`Row`].
+macro_rules! cells {
+    ($get:ident) => {
+        fn partition(&self, at: usize) -> Result<u16, sqlx::Error> {
+            self.$get::<i16, _>(at).map(i16::cast_unsigned)
+        }
+
+        fn number(&self, at: usize) -> Result<i64, sqlx::Error> {
+            self.$get(at)
+        }
+
+        fn optional_number(&self, at: usize) -> Result<Option<i64>, sqlx::Error> {
+            self.$get(at)
+        }
+
+        fn text(&self, at: usize) -> Result<String, sqlx::Error> {
+            self.$get(at)
+        }
+
+        fn optional_text(&self, at: usize) -> Result<Option<&str>, sqlx::Error> {
+            self.$get(at)
+        }
+
+        fn flag(&self, at: usize) -> Result<bool, sqlx::Error> {
+            self.$get(at)
+        }
+
+        fn uuid(&self, at: usize) -> Result<uuid::Uuid, sqlx::Error> {
+            self.$get(at)
+        }
+
+        fn optional_uuid(&self, at: usize) -> Result<Option<uuid::Uuid>, sqlx::Error> {
+            self.$get(at)
+        }
+    };
+}
+pub(super) use cells;
+
+/// A time that databases without a suitable type give as microseconds since 1970. One that was put
+/// there by hand may be later than a timestamp can be.
+#[cfg(any(feature = "mysql", feature = "sqlite"))]
+pub(super) fn moment(micros: i64) -> Timestamp {
+    Timestamp::from_microsecond(micros).unwrap_or(Timestamp::MAX)
+}
+
+/// The places of columns in the rows of one result.
+pub(super) trait Columns: Sized {
+    fn locate<R: Row>(row: &R) -> Result<Self, sqlx::Error>;
+}
+
+impl<A: Columns, B: Columns> Columns for (A, B) {
+    fn locate<R: Row>(row: &R) -> Result<Self, sqlx::Error> {
+        Ok((A::locate(row)?, B::locate(row)?))
+    }
+}
+
+fn place<R: Row>(row: &R, name: &str) -> Result<usize, sqlx::Error> {
+    let place = row
+        .columns()
+        .iter()
+        .position(|column| column.name() == name);
+    place.ok_or_else(|| sqlx::Error::ColumnNotFound(name.to_owned()))
+}
+
+/// Makes a struct of places. Each field has the name of its column.
+macro_rules! columns {
+    ($($(#[$doc:meta])* $Name:ident { $($column:ident),* $(,)? })*) => {$(
+        $(#[$doc])*
+        pub(super) struct $Name { $($column: usize,)* }
+
+        impl Columns for $Name {
+            fn locate<R: Row>(row: &R) -> Result<Self, sqlx::Error> {
+                Ok(Self { $($column: place(row, stringify!($column))?,)* })
+            }
+        }
+    )*};
+}
+
+columns! {
+    /// A record as the dispatcher reads it.
+    RecordColumns {
+        part, id, event_id, event, version, key, payload, headers, created_at, max_retries,
+    }
+    /// A delivery; the columns of its record stand beside these.
+    DeliveryColumns { handler, waiting, blocking, attempt, failure_count, first_failed_at, followed }
+    DueDeliveryColumns { id, record_id, handler }
+    LaneColumns { part, key, handler }
+    KeyColumns { part, key }
+    ClusterColumns { part, epoch, instance, micros_left, handler }
+    PollColumns { highest, writing, leases, peers, gone, held, shown }
+}
+
+/// What a row is read as.
+pub(super) trait FromCells: Sized {
+    type Columns: Columns;
+
+    fn read<R: Cells>(row: &R, at: &Self::Columns) -> Result<Self, sqlx::Error>;
+}
+
+/// Reads all rows of one result.
+pub(super) fn read_all<T: FromCells, R: Cells>(rows: &[R]) -> Result<Vec<T>, sqlx::Error> {
+    let Some(first) = rows.first() else {
+        return Ok(Vec::new());
+    };
+    let at = T::Columns::locate(first)?;
+    rows.iter().map(|row| T::read(row, &at)).collect()
+}
+
+/// Reads one row.
+pub(super) fn read_one<T: FromCells, R: Cells>(row: &R) -> Result<T, sqlx::Error> {
+    T::read(row, &T::Columns::locate(row)?)
+}
+
+impl FromCells for FetchedRecord {
+    type Columns = RecordColumns;
+
+    fn read<R: Cells>(row: &R, at: &RecordColumns) -> Result<Self, sqlx::Error> {
+        let headers = row.optional_text(at.headers)?;
+        let max_retries = row.optional_number(at.max_retries)?;
+        let record = Record {
+            id: row.number(at.id)?,
+            event_id: row.uuid(at.event_id)?,
+            event: row.text(at.event)?,
+            version: row.count(at.version)?,
+            key: row.key(at.key)?,
+            payload: row.text(at.payload)?,
+            headers: headers.map_or_else(BTreeMap::new, super::headers),
+            created_at: row.time(at.created_at)?,
+            max_retries: max_retries.map(|number| u32::try_from(number).unwrap_or(u32::MAX)),
+        };
+        Ok(Self {
+            part: row.partition(at.part)?,
+            record,
+        })
+    }
+}
+
+impl FromCells for FetchedDelivery {
+    type Columns = (RecordColumns, DeliveryColumns);
+
+    fn read<R: Cells>(row: &R, (record, at): &Self::Columns) -> Result<Self, sqlx::Error> {
+        Ok(Self {
+            handler: row.text(at.handler)?,
+            waiting: row.flag(at.waiting)?,
+            blocking: row.flag(at.blocking)?,
+            followed: row.flag(at.followed)?,
+            attempt: Attempt {
+                number: row.count(at.attempt)?,
+                failure_count: row.count(at.failure_count)?,
+                first_failed_at: row.optional_time(at.first_failed_at)?,
+            },
+            fetched: FetchedRecord::read(row, record)?,
+        })
+    }
+}
+
+impl FromCells for DueDeliveryName {
+    type Columns = DueDeliveryColumns;
+
+    fn read<R: Cells>(row: &R, at: &DueDeliveryColumns) -> Result<Self, sqlx::Error> {
+        Ok(Self {
+            id: row.number(at.id)?,
+            record_id: row.number(at.record_id)?,
+            handler: row.text(at.handler)?,
+        })
+    }
+}
+
+impl FromCells for LaneName {
+    type Columns = LaneColumns;
+
+    fn read<R: Cells>(row: &R, at: &LaneColumns) -> Result<Self, sqlx::Error> {
+        Ok(Self {
+            part: row.partition(at.part)?,
+            key: row.key(at.key)?,
+            handler: row.text(at.handler)?,
+        })
+    }
+}
+
+/// A partition and a key in it.
+impl FromCells for (u16, String) {
+    type Columns = KeyColumns;
+
+    fn read<R: Cells>(row: &R, at: &KeyColumns) -> Result<Self, sqlx::Error> {
+        Ok((row.partition(at.part)?, row.key(at.key)?))
+    }
+}
+
+impl FromCells for ClusterViewRow {
+    type Columns = ClusterColumns;
+
+    fn read<R: Cells>(row: &R, at: &ClusterColumns) -> Result<Self, sqlx::Error> {
+        let epoch = row.optional_number(at.epoch)?;
+        let left = row.optional_number(at.micros_left)?;
+        let instance = row.optional_uuid(at.instance)?;
+        Ok(match (epoch, instance, left) {
+            (Some(epoch), owner, left) => Self::Lease(super::LeaseRow {
+                part: row.partition(at.part)?,
+                epoch,
+                owner,
+                expired: left.is_none_or(|left| left <= 0),
+            }),
+            (None, Some(id), Some(left)) => Self::Instance(super::Instance { id, left }),
+            _ => Self::Paused(row.text(at.handler)?),
+        })
+    }
+}
+
+impl FromCells for PollResult {
+    type Columns = PollColumns;
+
+    fn read<R: Cells>(row: &R, at: &PollColumns) -> Result<Self, sqlx::Error> {
+        // `session/instance`, with commas between.
+        let gone = row.optional_text(at.gone)?.unwrap_or_default();
+        let gone = gone.split(',').filter_map(|lost| {
+            let (session, id) = lost.split_once('/')?;
+            Some(LostSession {
+                id: Uuid::parse_str(id).ok()?,
+                session: session.to_owned(),
+            })
+        });
+        Ok(Self {
+            highest: row.number(at.highest)?,
+            writing: row.flag(at.writing)?,
+            leases: row.optional_text(at.leases)?.unwrap_or_default().to_owned(),
+            peers: row.count(at.peers)?,
+            gone: gone.collect(),
+            held: row.flag(at.held)?,
+            shown: row.flag(at.shown)?,
+        })
+    }
+}
