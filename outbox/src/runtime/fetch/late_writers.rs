@@ -55,7 +55,7 @@ struct RecordAges {
     looked: Option<Instant>,
 }
 
-/// OpenWriters that were first seen at the same look.
+/// Writers that were first seen at the same look.
 #[derive(Debug)]
 struct WriterGroup {
     /// They bring ids above this only.
