@@ -48,12 +48,12 @@ fn fetched(id: i64, key: &str) -> FetchedRecord {
 }
 
 impl Bench {
-    fn new(ordered: bool) -> Self {
+    fn new(stop_on_failure: bool) -> Self {
         let setup = Setup {
-            ordered,
+            stop_on_failure,
             transactional: false,
-            most: 8,
-            longest_turn: 1,
+            max_records: 8,
+            max_burst: 1,
         };
         let (lanes, running) = (Lanes::new(setup.settings()), Vec::new());
         Self { lanes, running }
