@@ -45,7 +45,7 @@ fn after_a_pause_all_lanes_are_found_whatever_is_in_memory() {
 
 /// They were looked for before they were written, and then no more.
 #[test]
-fn lanes_that_were_put_aside_are_looked_for_when_they_are_written() {
+fn lanes_that_were_evicted_are_looked_for_when_they_are_written() {
     let mut world = world(false);
     publish(&mut world, &[(0, "three"), (1, "three")]);
     read(&mut world);
@@ -70,9 +70,9 @@ fn a_paused_handler_gets_nothing_more() {
     assert!(finish(&mut world));
 }
 
-/// A place was taken when an invocation was to be started, and not given back if it never was.
+/// A slot was taken when an invocation was to be started, and not given back if it never was.
 #[test]
-fn what_is_lost_before_it_starts_gives_its_place_back() {
+fn what_is_lost_before_it_starts_gives_its_slot_back() {
     let mut world = world(false);
     publish(&mut world, &[(0, "one"), (2, "one")]);
     world.steal(0, 0);

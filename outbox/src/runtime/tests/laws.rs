@@ -94,7 +94,7 @@ impl Laws {
         }
     }
 
-    /// An invocation that had its place was not started.
+    /// An invocation that had its slot was not started.
     pub(super) fn not_started(&mut self, work: &Work) {
         let handler = HANDLERS[work.handler.place()];
         self.started

@@ -27,7 +27,7 @@ pub(super) struct World {
     pub(super) late: LateWriters,
     pub(super) fetch: Option<Fetch>,
     batch: Option<Taken>,
-    /// What runs, each with what may follow in its turn and the fence that it was started with.
+    /// What runs, each with what may follow in its burst and the fence that it was started with.
     pub(super) running: Vec<(Work, Vec<Work>, Arc<Fence>)>,
     /// The loop has been told to read everything again.
     pub(super) sweep: bool,
@@ -160,7 +160,7 @@ impl World {
         self.claim(true);
     }
 
-    /// What has its place when a handler is paused may still start.
+    /// What has its slot when a handler is paused may still start.
     pub(super) fn pause(&mut self, handler: HandlerIx, paused: bool) {
         self.claim(false);
         self.take();
@@ -206,15 +206,15 @@ impl World {
         self.laws.ended(&work, end, kept);
         let next = self.engine.on_finished(&work, attempt_end(&work, end));
         if !matches!(end, End::Completed) || then.is_empty() {
-            assert_eq!(next, None, "nothing follows in the turn of {work:?}");
+            assert_eq!(next, None, "nothing follows in the burst of {work:?}");
             return;
         }
         let work = then.remove(0);
-        assert_eq!(next, Some(work.record.id), "{work:?} is next in its turn");
+        assert_eq!(next, Some(work.record.id), "{work:?} is next in its burst");
         if self.expired {
             self.engine.on_not_started(work);
         } else {
-            // A handler that was paused meanwhile finishes its turn, or gives it back.
+            // A handler that was paused meanwhile finishes its burst, or gives it back.
             self.start(work, then, fence);
         }
     }
