@@ -56,7 +56,7 @@ struct RecordAges {
     looked: Option<Instant>,
 }
 
-/// Writers that were first seen at the same observation.
+/// Writers that were first seen at the same look.
 #[derive(Debug)]
 struct WriterGroup {
     /// They bring ids above this only.
