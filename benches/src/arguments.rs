@@ -28,9 +28,12 @@ pub(crate) struct Arguments {
     /// One JSON object per figure, as the last lines
     #[arg(long)]
     pub(crate) json: bool,
-    /// The figures as charts, in a file that needs no other
-    #[arg(long, value_name = "FILE.html")]
+    /// Writes the results page; a page that exists keeps its notes, and the databases that were not measured
+    #[arg(long, value_name = "FILE.md")]
     pub(crate) report: Option<PathBuf>,
+    /// Writes the figures as charts, in a file that needs no other
+    #[arg(long, value_name = "FILE.html")]
+    pub(crate) charts: Option<PathBuf>,
     /// Few records and one round: shows that everything works, and measures nothing
     #[arg(long)]
     pub(crate) small: bool,

@@ -14,11 +14,13 @@
 //!   **statements** counts what one asks its database.
 //! - **event** is what is published; **tally** checks what was delivered; **usage** is what it cost
 //!   the server.
-//! - **verdict** is a figure beside its goal; **table** and **report** show them.
+//! - **verdict** is a figure beside its goal, **results** all figures of a run and what failed;
+//!   **table**, **report** and **charts** show them.
 
 mod arguments;
 mod backlog;
 mod by_hand;
+mod charts;
 mod database;
 mod event;
 mod floor;
@@ -26,6 +28,7 @@ mod json;
 mod ours;
 mod progress;
 mod report;
+mod results;
 mod rounds;
 mod scenario;
 mod server;
@@ -53,22 +56,37 @@ fn main() -> anyhow::Result<ExitCode> {
     if let Some(code) = server::run_with_servers(&arguments)? {
         return Ok(code);
     }
-    let verdicts = runtime()?.block_on(scenario::run(&arguments))?;
-    println!("\n{}", table::Table(&verdicts));
+    println!("{}", table::Header);
+    let results = runtime()?.block_on(scenario::run(&arguments));
+    println!();
     if let Some(file) = &arguments.report {
-        std::fs::write(file, report::page(&verdicts))?;
+        let before = std::fs::read_to_string(file).unwrap_or_default();
+        std::fs::write(
+            file,
+            report::page(&results, &report::Machine::ask(), &before),
+        )?;
         println!("the report is in {}\n", file.display());
     }
+    if let Some(file) = &arguments.charts {
+        std::fs::write(file, charts::page(&results.verdicts))?;
+        println!("the charts are in {}\n", file.display());
+    }
     if arguments.json {
-        for verdict in &verdicts {
+        for verdict in &results.verdicts {
             println!("{}", json::line(verdict)?);
         }
     }
-    let missed = verdicts.iter().any(verdict::Verdict::missed);
-    Ok(match arguments.strict && missed {
-        true => ExitCode::FAILURE,
-        false => ExitCode::SUCCESS,
-    })
+    if !results.failures.is_empty() {
+        eprintln!("{} failed:", results.failures.len());
+    }
+    for failure in &results.failures {
+        eprintln!("  {failure}");
+    }
+    let missed = results.verdicts.iter().any(verdict::Verdict::missed);
+    if !results.failures.is_empty() || (arguments.strict && missed) {
+        return Ok(ExitCode::FAILURE);
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn runtime() -> std::io::Result<tokio::runtime::Runtime> {

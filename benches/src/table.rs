@@ -1,4 +1,4 @@
-//! Figures for people: a table.
+//! Figures for people: a table, printed row by row.
 
 use std::fmt;
 
@@ -9,15 +9,24 @@ use crate::{
     verdict::{Outcome, Verdict, rounded},
 };
 
-pub(crate) struct Table<'a>(pub(crate) &'a [Verdict]);
+/// The first line of the table.
+pub(crate) struct Header;
 
-impl fmt::Display for Table<'_> {
+impl fmt::Display for Header {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(
+        write!(
             f,
             "{:24} {:9} {:>12} {:>12} {:11} {:>7} {:>6}",
             "scenario", "database", "ours", "reference", "", "ratio", "goal"
-        )?;
+        )
+    }
+}
+
+/// The lines below it.
+pub(crate) struct Rows<'a>(pub(crate) &'a [Verdict]);
+
+impl fmt::Display for Rows<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for verdict in self.0 {
             let (scenario, db) = (&verdict.scenario, verdict.db.map_or("", Kind::name));
             match &verdict.outcome {
@@ -47,7 +56,7 @@ impl fmt::Display for Table<'_> {
     }
 }
 
-fn field((name, value): &(String, Value)) -> String {
+pub(crate) fn field((name, value): &(String, Value)) -> String {
     let name = name.replace('_', " ");
     match value {
         Value::String(text) => format!("{name}: {text}"),
@@ -85,7 +94,7 @@ mod tests {
     #[test]
     fn a_missed_goal_is_marked() {
         let verdict = |ours| Verdict::more_is_better("a", None, "x", (ours, 10.0), 1.0);
-        assert!(Table(&[verdict(9.0)]).to_string().contains("missed"));
-        assert!(!Table(&[verdict(10.0)]).to_string().contains("missed"));
+        assert!(Rows(&[verdict(9.0)]).to_string().contains("missed"));
+        assert!(!Rows(&[verdict(10.0)]).to_string().contains("missed"));
     }
 }

@@ -120,12 +120,10 @@ impl Verdict {
         self
     }
 
-    #[must_use]
-    pub(crate) fn without_goal(mut self) -> Self {
+    pub(crate) fn remove_goal(&mut self) {
         if let Outcome::Measured { goal, .. } = &mut self.outcome {
             *goal = None;
         }
-        self
     }
 
     /// What it cost the server, where it counts that.

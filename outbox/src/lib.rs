@@ -1,8 +1,10 @@
-#![doc = include_str!("../../README.md")]
+#![doc = include_str!("../README.md")]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 //!
-//! # Layout
+//! # Modules
 //!
-//! The modules follow a record from `publish` to the row that says what became of it.
+//! The [`guide`] explains the library task by task. The other modules follow a record from `publish`
+//! to the row that says what became of it.
 #![cfg_attr(
     not(any(feature = "mysql", feature = "postgres", feature = "sqlite")),
     expect(
@@ -37,12 +39,15 @@ pub mod config;
 #[cfg(feature = "testing")]
 pub mod testing;
 
+#[cfg(doc)]
+pub mod guide;
+
 #[doc(hidden)]
 pub mod __private;
 
 pub use crate::outbox::{Error, Outbox, OutboxBuilder, Result, Schedule, Scheduled, clock};
 pub use config::Config;
-pub use handler::{Context, FromContext, Handler, HandlerError, State, Tx};
+pub use handler::{Context, FromContext, Handler, HandlerError, State};
 pub use outbox_macros::{OutboxEvent, error_name, outbox_handler, retryable};
 pub use record::{AnyEvent, Metadata, OutboxEvent};
 pub use registry::{Registry, RegistryBuilder};
@@ -50,3 +55,5 @@ pub use retry::{Retry, RetryAware, RetryBuilder, RetryPolicy};
 pub use runtime::Dispatcher;
 pub use store::Database;
 pub use telemetry::metrics;
+#[doc(inline)]
+pub use transaction::Tx;

@@ -73,11 +73,11 @@ on_each_database! {
         assert_eq!(object, json!({ "record_id": 1, "handlers": ["charge-card", "send-mail"], "dry_run": false, "changed": true }));
         for dry_run in ["", " --dry-run"] {
             for (arguments, code, says) in [
-                ("replay 2", 1, "record 2 is split, so there is nothing to replay"),
+                ("replay 2", 1, "record 2 is split and cannot be replayed"),
                 ("replay 2 --handler charge-card", 1, "is waiting"),
                 ("replay 3", 1, "is pending"),
-                ("replay 1 --handler nobody", 4, "record 1 has nothing unfinished for nobody"),
-                ("replay 77", 4, "there is no record 77"),
+                ("replay 1 --handler nobody", 4, "record 1 has no delivery for nobody"),
+                ("replay 77", 4, "record 77 does not exist"),
             ] {
                 let line = outbox(&db.url(), &format!("{arguments}{dry_run}")).await.badly(code);
                 assert!(line.contains(says), "{arguments}: {line}");
@@ -105,11 +105,11 @@ on_each_database! {
         assert_eq!(paused(outbox(&db.url(), "pause charge-card --json").await.object()), (json!(true), json!(true)));
         assert_eq!(paused_now().await, ["charge-card"]);
         assert_eq!(paused(outbox(&db.url(), "pause charge-card --json").await.object()), (json!(true), json!(false)));
-        assert_eq!(outbox(&db.url(), "resume charge-card").await.well(), "charge-card is resumed\n");
+        assert_eq!(outbox(&db.url(), "resume charge-card").await.well(), "resumed charge-card\n");
         assert!(paused_now().await.is_empty());
         for dry_run in ["", " --dry-run"] {
             let line = outbox(&db.url(), &format!("resume charge-card{dry_run}")).await.badly(4);
-            assert!(line.contains("is not paused: no handler is"), "{line}");
+            assert!(line.contains("is not paused; no handler is paused"), "{line}");
         }
     }
 
@@ -133,7 +133,7 @@ on_each_database! {
         let sql = outbox(&url, &shop("migrate --print")).await.well();
         assert!(sql.contains("shop_record") && !sql.contains("outbox_record"), "{sql}");
         let plan = outbox(&url, &shop("migrate --dry-run")).await.well();
-        assert!(plan.contains("would bring the outbox tables from version 0 to 1"), "{plan}");
+        assert!(plan.contains("would migrate the outbox tables from version 0 to 1"), "{plan}");
         assert_eq!(outbox(&url, &shop("status")).await.code, 3);
         let done = outbox(&url, &shop("migrate --json")).await.object();
         assert_eq!(done, json!({ "from": 0, "to": 1, "dry_run": false }));
@@ -149,7 +149,7 @@ on_each_database! {
         execute!(db, [format!("insert into outbox_schema (version, applied_at) values (99, {now})")]);
         for arguments in ["status", "pause x", "migrate", "migrate --dry-run"] {
             let line = outbox(&db.url(), arguments).await.badly(3);
-            assert!(line.contains("have version 99, and this program knows 1: use a newer"), "{line}");
+            assert!(line.contains("have version 99, and this program supports version 1: use a newer"), "{line}");
         }
     }
 }
@@ -176,23 +176,29 @@ async fn what_cannot_be_meant_is_refused_before_anything_is_done() {
     for (arguments, says) in [
         (
             "replay",
-            "Give the ID of a record, a filter such as --handler, or --all",
+            "give the ID of a record, a filter such as --handler, or --all",
         ),
         (
             "discard",
-            "Give the ID of a record, a filter such as --handler, or --all",
-        ),
-        (
-            "replay --status completed",
-            "--status takes failed, retrying, scheduled here",
-        ),
-        (
-            "discard --status split",
-            "what is split cannot be discarded",
+            "give the ID of a record, a filter such as --handler, or --all",
         ),
     ] {
         let line = outbox(&db.url(), arguments).await.badly(2);
         assert!(line.contains(says), "{line}");
+    }
+    for (arguments, says) in [
+        (
+            "replay --status completed",
+            "[possible values: failed, retrying, scheduled]",
+        ),
+        (
+            "discard --status split",
+            "[possible values: failed, retrying, waiting, pending, scheduled, unhandled]",
+        ),
+    ] {
+        let ran = outbox(&db.url(), arguments).await;
+        assert_eq!((ran.code, &*ran.out), (2, ""), "{arguments}");
+        assert!(ran.err.contains(says), "{}", ran.err);
     }
     for arguments in [
         "replay 1 --key a",

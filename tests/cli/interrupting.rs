@@ -45,7 +45,7 @@ on_each_database! {
         assert!(done > 0 && left > 0 && done + left == 3000 && done % 5 == 0, "{done} and {left}");
         assert_eq!(number_after(&ran.out, "replayed"), done);
         assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
-        assert!(ran.err.starts_with("outbox: interrupted: replayed") && ran.err.contains("the same command goes on"), "{}", ran.err);
+        assert!(ran.err.starts_with("outbox: interrupted: replayed") && ran.err.contains("run the same command to continue"), "{}", ran.err);
         assert_eq!((number_after(&ran.err, "replayed"), number_after(&ran.err, "deliveries,")), (done, left));
 
         let rest = outbox(&db.url(), "replay --all").await.well();
@@ -65,7 +65,7 @@ async fn in_a_terminal_a_long_replay_shows_how_far_it_is() {
     let mut terminal = Terminal::start(&db.url(), "replay --all --batch-size 1");
     until(async || terminal.all().contains(" of 3,000 (")).await;
     terminal.press(b"\x03").await;
-    terminal.shows("finishing what is begun").await;
+    terminal.shows("finishing the current batch").await;
     terminal.shows("outbox: interrupted: replayed").await;
     let said = terminal.all();
     assert!(said.contains(" %), about "), "{said}");
@@ -76,4 +76,30 @@ async fn in_a_terminal_a_long_replay_shows_how_far_it_is() {
     )
     .await;
     assert!((1..3000).contains(&left), "{left}");
+}
+
+#[tokio::test]
+async fn a_replay_that_is_terminated_finishes_its_batch() {
+    use outbox_tests::database::sqlite as database;
+    let db = database::fresh().await;
+    let keys: Vec<String> = (0..3000).map(|n| format!("k{n}")).collect();
+    publish(&db, &keys.iter().map(|key| &**key).collect::<Vec<_>>()).await;
+    execute!(db, deliver(&db, "true", "charge-card", "failed", true));
+    let replayed = "select count(*) from outbox_delivery where status <> 'failed'";
+
+    let mut replay = command(&db.url());
+    replay.args(["replay", "--all", "--batch-size", "5"]);
+    let child = replay.spawn().unwrap();
+    let pid = child.id().unwrap().to_string();
+    until(async || database::number(&db.pool, replayed).await > 0).await;
+    let kill = tokio::process::Command::new("kill")
+        .args(["-TERM", &pid])
+        .status();
+    assert!(kill.await.unwrap().success());
+    let ended = tokio::time::timeout(PATIENCE, child.wait_with_output()).await;
+    let ran = Ran::from(ended.unwrap().unwrap());
+    assert_eq!(ran.code, 130, "{ran:?}");
+    let done = database::number(&db.pool, replayed).await;
+    assert!(done < 3000 && done % 5 == 0, "{done}");
+    assert_eq!(number_after(&ran.err, "replayed"), done);
 }

@@ -83,7 +83,7 @@ on_each_database! {
         assert_eq!((&exact["events"][0]["failed"], &exact["exact"]), (&150_000.into(), &true.into()));
         assert_eq!(exact["errors"][0]["count"], 180_000);
         let text = outbox(&db.url(), "status").await.well();
-        assert!(text.contains("`--exact` counts them"), "{text}");
+        assert!(text.contains("`--exact` counts every row"), "{text}");
         db.pool.close().await;
     }
 }

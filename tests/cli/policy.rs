@@ -111,7 +111,7 @@ async fn a_schedule_is_a_table_with_a_chart() {
     assert_eq!(&third[..3], ["3", "7s to 9s", "11s to 17s"], "{text}");
     // As long as the longest of 61 s, at most 40: the earliest full, the rest dotted.
     assert_eq!(third[3], "████░", "{text}");
-    assert_eq!(lines.last(), Some(&"  then it has failed for good"));
+    assert_eq!(lines.last(), Some(&"  then the delivery has failed"));
 }
 
 #[tokio::test]
@@ -144,7 +144,7 @@ async fn named_policies_limits_and_names_of_errors_are_shown() {
         ".. up to 100 retries",
         "bank: fixed 25s",
         "never on shop::CardDeclined",
-        "the rest would come too late",
+        "later retries would exceed max-elapsed",
     ] {
         assert!(text.contains(part), "{part} in:\n{text}");
     }

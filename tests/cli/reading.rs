@@ -43,7 +43,7 @@ on_each_database! {
         assert_eq!(exact["completed"], json!(1));
 
         let text = outbox(&db.url(), "status").await.well();
-        for part in ["pending        2  the oldest for ", "completed      1", "declined", "paused: send-mail", "no instance is running"] {
+        for part in ["pending        2  the oldest was published ", "completed      1", "declined", "paused: send-mail", "no instance is running"] {
             assert!(text.contains(part), "{part} in:\n{text}");
         }
     }
@@ -80,7 +80,7 @@ on_each_database! {
         is_documented("list", &delivery["delivery"]).await;
         let text = outbox(&db.url(), "list --status failed").await.well();
         assert!(text.lines().nth(1).unwrap().contains("charge-card"), "{text}");
-        assert_eq!(outbox(&db.url(), "list --key nobody").await.well(), "there is none\n");
+        assert_eq!(outbox(&db.url(), "list --key nobody").await.well(), "nothing matches\n");
     }
 
     async fn a_list_goes_on_where_another_ended(db) {
@@ -88,7 +88,7 @@ on_each_database! {
         let (mut seen, mut after) = (Vec::new(), String::new());
         loop {
             let page = outbox(&db.url(), &format!("list --json --limit 2{after}")).await;
-            let more = page.err.strip_prefix("there are more:").map(|more| more.trim_end().to_owned());
+            let more = page.err.strip_prefix("more results:").map(|more| more.trim_end().to_owned());
             seen.extend(ids(&page.objects()));
             let Some(more) = more else { break };
             after = more;
@@ -114,7 +114,7 @@ on_each_database! {
         assert!(!text.contains('\u{1b}'), "what is stored does nothing to a terminal");
 
         let line = outbox(&db.url(), "show 2").await.badly(4);
-        assert!(line.contains("there is no record 2"), "{line}");
+        assert!(line.contains("record 2 does not exist"), "{line}");
     }
 
     async fn lanes_are_selected_by_their_heads(db) {
@@ -160,7 +160,7 @@ on_each_database! {
         assert!(instances[1]["expires_in_seconds"].is_null());
         is_documented("instances", &instances[0]).await;
         let text = outbox(&db.url(), "instances").await.well();
-        assert!(text.contains("1m") && text.contains("has run out"), "{text}");
+        assert!(text.contains("1m") && text.contains("expired"), "{text}");
     }
 }
 

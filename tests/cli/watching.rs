@@ -22,7 +22,7 @@ on_each_database! {
         ]);
         let mut terminal = Terminal::start(&db.url(), WATCH);
         for part in [
-            "pending 1 ", "waiting 1 ", "failed 1", "lag ", "q ends it",
+            "pending 1 ", "waiting 1 ", "failed 1", "lag ", "press q to quit",
             "partitions", "charge-card", "card declined: 7",
         ] {
             terminal.shows(part).await;
@@ -43,7 +43,7 @@ on_each_database! {
 async fn ctrl_c_ends_it_too() {
     let db = database::sqlite::fresh().await;
     let mut terminal = Terminal::start(&db.url(), WATCH);
-    terminal.shows("q ends it").await;
+    terminal.shows("press q to quit").await;
     assert!(terminal.has_its_own_screen());
     terminal.press(b"\x03").await;
     terminal.ended_with(0).await;
@@ -53,11 +53,11 @@ async fn ctrl_c_ends_it_too() {
 async fn a_database_that_goes_away_is_shown_and_may_come_back() {
     let db = database::sqlite::fresh().await;
     let mut terminal = Terminal::start(&db.url(), WATCH);
-    terminal.shows("q ends it").await;
+    terminal.shows("press q to quit").await;
     database::sqlite::execute(&db.pool, "alter table outbox_record rename to hidden").await;
-    terminal.shows("there are no outbox tables here").await;
+    terminal.shows("the outbox tables were not found").await;
     database::sqlite::execute(&db.pool, "alter table hidden rename to outbox_record").await;
-    terminal.shows("q ends it").await;
+    terminal.shows("press q to quit").await;
     assert!(terminal.has_its_own_screen());
     terminal.press(b"q").await;
     terminal.ended_with(0).await;

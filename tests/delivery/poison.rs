@@ -2,8 +2,10 @@
 //! panics do not slow the others.
 
 use std::{
+    collections::HashSet,
+    fmt,
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicU32, Ordering},
     },
     time::{Duration, Instant},
@@ -15,6 +17,7 @@ use outbox::{
 use outbox_tests::on_each_database;
 use serde::{Deserialize, Serialize};
 use sqlx::Pool;
+use tokio::task::{Id, try_id};
 
 use crate::scene::{eventually, quick};
 
@@ -152,7 +155,62 @@ on_each_database! {
         println!("{HEALTHY} healthy records: {:?} alone, {:?} beside the poison: {ratio:.2}", times.0, times.1);
         dispatcher.shutdown().await.unwrap();
         of_clean.shutdown().await.unwrap();
-        // The goal is 1.1, and ARCHITECTURE.md has what was measured; a shared machine is noisier.
+        // The goal is 1.1, and benches/RESULTS.md has what was measured; a shared machine is noisier.
         assert!(ratio < 1.5, "{ratio:.2}");
     }
+}
+
+/// The tasks in which a handler ran, and in which the text of its error was made.
+#[derive(Debug, Clone, Default)]
+struct Tasks {
+    handled: Arc<Mutex<HashSet<Option<Id>>>>,
+    printed: Arc<Mutex<HashSet<Option<Id>>>>,
+}
+
+#[derive(Debug)]
+struct SlowToPrint(Tasks);
+
+impl fmt::Display for SlowToPrint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.printed.lock().expect("a lock").insert(try_id());
+        f.write_str("slow to print")
+    }
+}
+
+impl std::error::Error for SlowToPrint {}
+
+#[outbox_handler(id = "slow-to-print")]
+async fn slow_to_print(_: Failing, State(tasks): State<Tasks>) -> Result<(), HandlerError> {
+    tasks.handled.lock().expect("a lock").insert(try_id());
+    Err(HandlerError::permanent(SlowToPrint(tasks.clone())))
+}
+
+/// A text that takes long must not hold up everything else: only the task of the handler makes it.
+#[tokio::test]
+async fn the_text_of_an_error_is_made_where_the_handler_ran() {
+    let db = outbox_tests::database::sqlite::fresh().await;
+    let tasks = Tasks::default();
+    let registry = Registry::builder()
+        .handler::<slow_to_print>()
+        .state(tasks.clone());
+    let outbox = Outbox::builder(db.pool.clone()).registry(registry).build();
+    let outbox = outbox.await.expect("an outbox");
+    let dispatcher = outbox.start().await.expect("a dispatcher");
+    let mut tx = db.pool.begin().await.expect("a transaction");
+    let events: Vec<Failing> = (0..20).map(|key| Failing { key }).collect();
+    let published = outbox.publish_all(&mut tx, &events).await;
+    published.expect("events are valid");
+    tx.commit().await.expect("a commit");
+    eventually("all failures to be written", async || {
+        let sql = "select count(*) from outbox_failure where error like '%slow to print%'";
+        outbox_tests::database::sqlite::number(&db.pool, sql).await == 20
+    })
+    .await;
+    dispatcher.shutdown().await.expect("a shutdown");
+    let (handled, printed) = (tasks.handled.lock(), tasks.printed.lock());
+    let (handled, printed) = (handled.expect("a lock"), printed.expect("a lock"));
+    assert!(
+        !printed.is_empty() && printed.is_subset(&handled),
+        "{printed:?}"
+    );
 }

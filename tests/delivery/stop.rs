@@ -11,7 +11,11 @@ use std::{
 use outbox::{
     Config, Error, HandlerError, Metadata, Registry, RegistryBuilder, State, outbox_handler,
 };
-use outbox_tests::on_each_database;
+use outbox_tests::{
+    database::{self, Fresh},
+    on_each_database,
+};
+use sqlx::{Sqlite, SqlitePool, pool::PoolConnection};
 
 use crate::scene::{Scene, Step, config, eventually, first, publish};
 
@@ -178,4 +182,59 @@ on_each_database! {
         assert_eq!(scene.steps("works", "a"), [1, 2]);
         assert_eq!(work.begun.load(Ordering::Acquire), 2);
     }
+}
+
+/// Holds SQLite's only write lock until it is dropped or committed: every statement that writes
+/// hangs.
+async fn lock_database(db: &Fresh<Sqlite>) -> PoolConnection<Sqlite> {
+    let mut other = db.pool.acquire().await.expect("a connection");
+    let lock = sqlx::query("begin immediate").execute(&mut *other).await;
+    lock.expect("the lock");
+    other
+}
+
+async fn unlock_database(mut other: PoolConnection<Sqlite>) {
+    let unlock = sqlx::query("commit").execute(&mut *other).await;
+    unlock.expect("a commit");
+}
+
+#[tokio::test]
+async fn what_finishes_while_the_database_hangs_is_not_delivered_again() {
+    let db = database::sqlite::fresh().await;
+    let (scene, work) = (Scene::new(), takes(400));
+    let outbox = scene.outbox_of(&db.pool, registry(&work)).build();
+    let outbox = outbox.await.expect("an outbox");
+    let dispatcher = outbox.start().await.expect("a dispatcher");
+    publish(&outbox, &db.pool, "a", [1]).await;
+    has_begun(&work, 1).await;
+    let lock = lock_database(&db).await;
+    // The handler ends before the deadline, the database answers after it.
+    let stop = tokio::spawn(dispatcher.shutdown_within(Duration::from_millis(700)));
+    tokio::time::sleep(Duration::from_millis(1000)).await;
+    unlock_database(lock).await;
+    stop.await.expect("a task").expect("a shutdown");
+    assert_eq!(scene.steps("works", "a"), [1]);
+    assert_eq!(database::sqlite::number(&db.pool, COMPLETED).await, 1);
+}
+
+#[tokio::test]
+async fn nothing_is_written_after_the_shutdown_has_returned() {
+    let db = database::sqlite::fresh().await;
+    let impatient = (*db.pool.connect_options()).clone();
+    let impatient = impatient.busy_timeout(Duration::from_millis(50));
+    let pool = SqlitePool::connect_with(impatient).await.expect("SQLite");
+    let (scene, work) = (Scene::new(), takes(300));
+    let outbox = scene.outbox_of(&pool, registry(&work)).build();
+    let outbox = outbox.await.expect("an outbox");
+    let dispatcher = outbox.start().await.expect("a dispatcher");
+    publish(&outbox, &pool, "a", [1]).await;
+    has_begun(&work, 1).await;
+    let lock = lock_database(&db).await;
+    let stop = dispatcher.shutdown_within(Duration::from_millis(500));
+    stop.await.expect("a shutdown");
+    assert_eq!(scene.steps("works", "a"), [1]);
+    unlock_database(lock).await;
+    // A task that tried again would do so every two seconds at least.
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    assert_eq!(database::sqlite::number(&db.pool, COMPLETED).await, 0);
 }

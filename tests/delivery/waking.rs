@@ -1,10 +1,19 @@
 //! From the commit of one process to the handler of another, long before the poll.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
 
 use outbox::{Config, Database};
 use outbox_tests::{database, on_each_database};
-use sqlx::{Pool, Postgres, postgres::PgListener};
+use sqlx::{
+    Pool, Postgres,
+    postgres::{PgListener, PgPoolOptions},
+};
 
 use crate::{
     fleet::another_pool,
@@ -208,6 +217,42 @@ async fn it_listens_again_after_its_connections_were_ended() {
         assert!(took < Duration::from_secs(5), "{took:?}");
     }
     assert_eq!(scene.seen().len(), 4);
+    dispatcher.shutdown().await.expect("a shutdown");
+}
+
+#[tokio::test]
+async fn a_lost_connection_is_replaced_by_one_connection() {
+    let db = database::postgres::fresh().await;
+    let acquired: Arc<AtomicUsize> = Arc::default();
+    let count = |acquired: &Arc<AtomicUsize>| {
+        let acquired = Arc::clone(acquired);
+        move || acquired.fetch_add(1, Ordering::AcqRel)
+    };
+    let (new, reused) = (count(&acquired), count(&acquired));
+    let pool = PgPoolOptions::new()
+        .after_connect(move |_, _| {
+            new();
+            Box::pin(async { Ok(()) })
+        })
+        .before_acquire(move |_, _| {
+            reused();
+            Box::pin(async { Ok(true) })
+        })
+        .connect_with((*db.pool.connect_options()).clone());
+    let pool = pool.await.expect("a pool");
+    let scene = Scene::new();
+    let outbox = scene.outbox(&pool).config(hardly_polls()).build().await;
+    let dispatcher = outbox.expect("an outbox").start().await;
+    let dispatcher = dispatcher.expect("a dispatcher");
+    latency(&db.outbox, &db.pool, &scene, 0).await;
+    falls_asleep(&db.pool).await;
+    let before = acquired.load(Ordering::Acquire);
+    // The watcher's connection is the one with a session lock.
+    let end = "select count(pg_terminate_backend(pid)) from pg_locks where locktype = 'advisory' and database = (select oid from pg_database where datname = current_database())";
+    assert_eq!(database::postgres::number(&db.pool, end).await, 1);
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    falls_asleep(&db.pool).await;
+    assert_eq!(acquired.load(Ordering::Acquire) - before, 1);
     dispatcher.shutdown().await.expect("a shutdown");
 }
 

@@ -168,7 +168,7 @@ fn alerts_speak_of_metrics_that_there_are() {
     for metric in [
         names::OLDEST_PENDING_AGE,
         names::PERMANENT_FAILURES,
-        names::PARTITIONS_ORPHANED,
+        names::PARTITIONS_UNOWNED,
     ] {
         assert!(
             used.contains(metric.name),

@@ -1,4 +1,4 @@
-//! The counters of transactions that are tried again, compared with what their observer was told.
+//! The counters of transactions that are retried.
 
 use std::{
     sync::atomic::{AtomicU32, Ordering},

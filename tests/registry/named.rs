@@ -103,12 +103,12 @@ fn unknown_names_and_names_taken_twice_are_start_up_errors() {
 }
 
 #[test]
-fn the_configuration_of_the_readme_is_valid() {
-    let readme = include_str!("../../README.md");
-    let yaml = readme.split("```yaml\n").nth(1).unwrap();
+fn the_configuration_of_the_guide_is_valid() {
+    let guide = include_str!("../../outbox/docs/guide/configuration.md");
+    let yaml = guide.split("```yaml\n").nth(1).unwrap();
     let yaml = yaml.split("```").next().unwrap();
     let config = Config::loader()
-        .text(outbox::config::Format::Yaml, "README.md", yaml)
+        .text(outbox::config::Format::Yaml, "configuration.md", yaml)
         .environment([])
         .load()
         .unwrap();

@@ -13,6 +13,7 @@ async fn effect(
     mut tx: Tx<'_, Sqlite>,
 ) -> Result<(), anyhow::Error> {
     event.write_sql().execute(&mut *tx).await?;
+    assert_eq!(tx.attempt(), meta.attempt());
     anyhow::ensure!(meta.is_retry(), "after the write");
     Ok(())
 }

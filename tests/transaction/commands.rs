@@ -112,7 +112,7 @@ on_each_database! {
     async fn a_result_that_cannot_be_read_any_more_says_so(db) {
         db.outbox.transaction("Pay").command_id(1).run(async |_| Ok::<_, Oops>("text".to_owned())).await.unwrap();
         let error = db.outbox.transaction("Pay").command_id(1).run(async |_| Ok::<_, Oops>(7u32)).await.unwrap_err();
-        assert!(matches!(error.cause(), Cause::Command(CommandError::Decode(_))), "{error:?}");
+        assert!(matches!(error.cause(), Cause::Command(CommandError::DecodeResult(_))), "{error:?}");
     }
 
     async fn old_commands_are_forgotten(db) {

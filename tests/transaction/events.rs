@@ -1,19 +1,38 @@
 //! Events that are published inside a transaction that is tried again appear exactly once.
 
 use std::{
+    pin::Pin,
     sync::atomic::{AtomicU32, Ordering},
     time::Duration,
 };
 
-use outbox::{Metadata, Outbox, OutboxEvent, State, outbox_handler};
+use outbox::{
+    Metadata, Outbox, OutboxEvent, State,
+    clock::{Clock, SystemClock},
+    outbox_handler,
+};
 use outbox_tests::on_each_database;
 
-use crate::scene::{Naps, Oops, policy};
+use crate::scene::{Oops, policy};
 
 #[derive(serde::Serialize, serde::Deserialize, OutboxEvent)]
 #[outbox_event(name = "transaction.approved", key = case)]
 struct Approved {
     case: i64,
+}
+
+/// The system's time, which the dispatcher needs, without waits between attempts.
+#[derive(Debug)]
+struct NoSleep;
+
+impl Clock for NoSleep {
+    fn now(&self) -> jiff::Timestamp {
+        SystemClock.now()
+    }
+
+    fn sleep(&self, _: Duration) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(async {})
+    }
 }
 
 #[derive(Clone, Default)]
@@ -29,7 +48,7 @@ on_each_database! {
         let seen = Seen::default();
         let outbox = Outbox::builder(db.pool.clone())
             .registry(outbox::Registry::builder().handler::<note>().state(seen.clone()))
-            .transaction_sleeper(Naps::default())
+            .clock(NoSleep)
             .build().await.unwrap();
         let dispatcher = outbox.start().await.unwrap();
         let calls = AtomicU32::new(0);

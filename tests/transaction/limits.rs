@@ -8,7 +8,7 @@ use std::{
 use outbox::transaction::{Budget, Cause, Deadline, Reason, Stopped, Transactions};
 use outbox_tests::on_each_database;
 
-use crate::scene::{Naps, Oops, Scene, policy};
+use crate::scene::{FastClock, Oops, Scene, policy};
 
 const EFFECTS: &str = "create table effects (id bigint not null)";
 const EFFECT: &str = "insert into effects values (1)";
@@ -81,7 +81,7 @@ on_each_database! {
     }
 }
 
-/// Nobody listens there.
+/// Transactions on a server that does not exist.
 fn nowhere() -> Transactions<sqlx::Postgres> {
     let options = "postgres://nobody@127.0.0.1:1/nothing"
         .parse::<sqlx::postgres::PgConnectOptions>()
@@ -94,8 +94,8 @@ fn nowhere() -> Transactions<sqlx::Postgres> {
 
 #[tokio::test]
 async fn an_unreachable_database_opens_the_circuit_and_a_probe_tries_again() {
-    let naps = Naps::default();
-    let transactions = nowhere().clock(naps.clock.clone()).sleeper(naps.clone());
+    let clock = FastClock::default();
+    let transactions = nowhere().clock(clock.clone());
     let run = || {
         let transaction = transactions.transaction("Any");
         transaction.run(async |_| Ok::<_, Oops>(()))
@@ -115,7 +115,7 @@ async fn an_unreachable_database_opens_the_circuit_and_a_probe_tries_again() {
         (0, Stopped::CircuitOpen)
     );
     assert!(matches!(refused.cause(), Cause::Stopped));
-    naps.clock.advance(Duration::from_secs(1));
+    clock.advance(Duration::from_secs(1));
     let probe = run().await.unwrap_err();
     assert_eq!(
         (probe.attempts(), probe.stopped()),

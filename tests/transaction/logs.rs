@@ -86,22 +86,22 @@ async fn a_retry_and_its_end_are_logged_without_what_users_store() {
         [
             line(&[
                 ("level", "INFO"),
-                ("event", "transaction_retry"),
+                ("message", "transaction failed; retrying"),
                 ("operation", "ApproveCase"),
                 ("attempt", "2"),
                 ("reason", "deadlock"),
-                ("delayMs", "50"),
-                ("commandId", "c-1"),
-                ("correlationId", "r-9"),
+                ("delay_ms", "50"),
+                ("command_id", "c-1"),
+                ("correlation_id", "r-9"),
             ]),
             line(&[
                 ("level", "WARN"),
-                ("event", "transaction_retry_exhausted"),
+                ("message", "transaction failed; retries exhausted"),
                 ("operation", "ApproveCase"),
                 ("attempts", "2"),
                 ("reason", "deadlock"),
-                ("commandId", "c-1"),
-                ("correlationId", "r-9"),
+                ("command_id", "c-1"),
+                ("correlation_id", "r-9"),
             ]),
         ]
     );
@@ -123,7 +123,7 @@ async fn many_retries_in_a_second_are_logged_for_those_who_look_closer() {
     let lines = lines.0.lock().unwrap().clone();
     let retries = lines
         .iter()
-        .filter(|line| line["event"] == "transaction_retry");
+        .filter(|line| line["message"] == "transaction failed; retrying");
     let levels: Vec<&str> = retries.map(|line| &*line["level"]).collect();
     assert_eq!(levels, [vec!["INFO"; 10], vec!["DEBUG"; 2]].concat());
 }

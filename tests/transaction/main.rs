@@ -9,6 +9,7 @@ mod events;
 mod inbox;
 mod limits;
 mod logs;
+mod recorder;
 mod retrying;
 mod reviewers;
 mod scene;

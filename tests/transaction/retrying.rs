@@ -15,7 +15,7 @@ use outbox::{
 };
 use outbox_tests::{database::Fresh, on_each_database};
 
-use crate::scene::{Forever, Oops, Scene, policy};
+use crate::scene::{EndlessSleep, FastClock, Oops, Scene, policy};
 
 /// A table to write to.
 const NOTES: &str = "create table notes (id bigint not null, text varchar(100))";
@@ -40,7 +40,7 @@ on_each_database! {
             Ok(tx.attempt())
         }).await.unwrap();
         assert_eq!((attempt, calls.into_inner()), (2, 2));
-        assert_eq!(scene.naps.slept(), [Duration::from_millis(50)]);
+        assert_eq!(scene.clock.slept(), [Duration::from_millis(50)]);
         // The first attempt was undone before the second began.
         assert_eq!(database::number(&db.pool, "select count(*) from notes").await, 1);
     }
@@ -57,7 +57,7 @@ on_each_database! {
         assert!(matches!(error.rejection(), Some(Oops::Deadlock)));
         assert_eq!(error.to_string(), "transaction `Note` failed after 3 attempts (deadlock): no attempts are left");
         assert_eq!(calls.into_inner(), 3);
-        assert_eq!(scene.naps.slept(), [50, 100].map(Duration::from_millis));
+        assert_eq!(scene.clock.slept(), [50, 100].map(Duration::from_millis));
         assert_eq!(database::number(&db.pool, "select count(*) from notes").await, 0);
     }
 
@@ -84,7 +84,7 @@ on_each_database! {
 
     async fn the_deadline_prevents_a_retry(db) {
         let (scene, calls) = (Scene::of(&db), AtomicU32::new(0));
-        let clock = &scene.naps.clock;
+        let clock = &scene.clock;
         let error = scene.transactions.transaction("Slow")
             .policy(policy())
             .deadline(Deadline::after(Duration::from_secs(10)))
@@ -95,7 +95,7 @@ on_each_database! {
             }).await.unwrap_err();
         assert_eq!((error.attempts(), error.stopped()), (1, Stopped::Deadline));
         assert!(matches!(error.cause(), Cause::Closure(Oops::Deadlock)), "the cause is kept");
-        assert_eq!((calls.into_inner(), scene.naps.slept().len()), (1, 0));
+        assert_eq!((calls.into_inner(), scene.clock.slept().len()), (1, 0));
         assert_eq!(scene.counted.of("skipped_deadline Slow"), 1);
     }
 
@@ -104,7 +104,7 @@ on_each_database! {
         let (stop, stopped) = tokio::sync::oneshot::channel();
         let stop = std::sync::Mutex::new(Some(stop));
         let calls = AtomicU32::new(0);
-        let run = scene.transactions.clone().sleeper(Forever).transaction("Stop")
+        let run = scene.transactions.clone().clock(EndlessSleep).transaction("Stop")
             .policy(policy())
             .cancel_on(async { stopped.await.unwrap() })
             .run(async |tx| {
@@ -182,8 +182,9 @@ async fn mail(_: Mail) {
 #[tokio::test]
 async fn an_external_side_effect_is_not_invoked_inside_the_retry_callback() {
     let kit = Kit::new(|builder| builder.handler::<mail>()).await.unwrap();
-    let (naps, calls) = (crate::scene::Naps::default(), Arc::new(AtomicU32::new(0)));
-    let transactions = outbox::transaction::Transactions::new(kit.pool().clone()).sleeper(naps);
+    let calls = Arc::new(AtomicU32::new(0));
+    let transactions =
+        outbox::transaction::Transactions::new(kit.pool().clone()).clock(FastClock::default());
     transactions
         .transaction("Approve")
         .policy(policy())
@@ -208,7 +209,7 @@ async fn a_dropped_sleep_is_the_end() {
     let db: Fresh<sqlx::Sqlite> = outbox_tests::database::sqlite::fresh().await;
     let scene = Scene::of(&db);
     let calls = AtomicU32::new(0);
-    let transactions = scene.transactions.clone().sleeper(Forever);
+    let transactions = scene.transactions.clone().clock(EndlessSleep);
     let run = transactions
         .transaction("Stop")
         .policy(policy())

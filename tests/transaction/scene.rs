@@ -6,100 +6,68 @@ use std::{
     time::Duration,
 };
 
+use jiff::Timestamp;
+use metrics::LocalRecorderGuard;
 use outbox::{
     Database,
-    clock::ManualClock,
-    transaction::{Budget, Observer, Reason, Sleeper, Transactions, TxRetry},
+    clock::{Clock, ManualClock},
+    transaction::{Budget, Reason, Transactions, TxRetry},
 };
 use outbox_tests::database::Fresh;
 
-/// Does not sleep: the clock is moved, and what was asked for is kept.
+use crate::recorder::Counted;
+
+type Sleep<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
+
+/// A clock that moves by the time that it is asked to sleep, and keeps that time.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Naps {
-    pub(crate) clock: ManualClock,
+pub(crate) struct FastClock {
+    clock: ManualClock,
     slept: Arc<Mutex<Vec<Duration>>>,
 }
 
-impl Naps {
+impl FastClock {
+    pub(crate) fn advance(&self, by: Duration) {
+        self.clock.advance(by);
+    }
+
     pub(crate) fn slept(&self) -> Vec<Duration> {
         self.slept.lock().unwrap().clone()
     }
 }
 
-impl Sleeper for Naps {
-    fn sleep(&self, time: Duration) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+impl Clock for FastClock {
+    fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    fn sleep(&self, time: Duration) -> Sleep<'_> {
         self.slept.lock().unwrap().push(time);
         self.clock.advance(time);
         Box::pin(tokio::task::yield_now())
     }
 }
 
-/// Never wakes up.
+/// A clock whose sleep never ends.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Forever;
+pub(crate) struct EndlessSleep;
 
-impl Sleeper for Forever {
-    fn sleep(&self, _: Duration) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+impl Clock for EndlessSleep {
+    fn now(&self) -> Timestamp {
+        Timestamp::UNIX_EPOCH
+    }
+
+    fn sleep(&self, _: Duration) -> Sleep<'_> {
         Box::pin(std::future::pending())
-    }
-}
-
-/// What was counted, in order.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Counted(Arc<Mutex<Vec<String>>>);
-
-impl Counted {
-    fn push(&self, text: String) {
-        self.0.lock().unwrap().push(text);
-    }
-
-    pub(crate) fn all(&self) -> Vec<String> {
-        self.0.lock().unwrap().clone()
-    }
-
-    pub(crate) fn of(&self, text: &str) -> usize {
-        self.all()
-            .iter()
-            .filter(|one| one.starts_with(text))
-            .count()
-    }
-}
-
-impl Observer for Counted {
-    fn retry(&self, operation: &'static str, reason: Reason) {
-        self.push(format!("retry {operation} {reason}"));
-    }
-
-    fn exhausted(&self, operation: &'static str, reason: Reason) {
-        self.push(format!("exhausted {operation} {reason}"));
-    }
-
-    fn success_after_retry(&self, operation: &'static str, attempts: u32) {
-        self.push(format!("success {operation} {attempts}"));
-    }
-
-    fn deadlock(&self, operation: &'static str) {
-        self.push(format!("deadlock {operation}"));
-    }
-
-    fn serialization_failure(&self, operation: &'static str) {
-        self.push(format!("serialization_failure {operation}"));
-    }
-
-    fn lock_timeout(&self, operation: &'static str) {
-        self.push(format!("lock_timeout {operation}"));
-    }
-
-    fn skipped_deadline(&self, operation: &'static str) {
-        self.push(format!("skipped_deadline {operation}"));
     }
 }
 
 /// One test's transactions, with everything that can be looked at.
 pub(crate) struct Scene<Db: Database> {
     pub(crate) transactions: Transactions<Db>,
-    pub(crate) naps: Naps,
+    pub(crate) clock: FastClock,
     pub(crate) counted: Counted,
+    _recorder: LocalRecorderGuard<'static>,
 }
 
 impl<Db: Database> Scene<Db> {
@@ -108,14 +76,11 @@ impl<Db: Database> Scene<Db> {
     }
 
     pub(crate) fn on(pool: sqlx::Pool<Db>) -> Self {
-        let (naps, counted) = (Naps::default(), Counted::default());
-        let transactions = Transactions::new(pool)
-            .clock(naps.clock.clone())
-            .sleeper(naps.clone())
-            .observer(counted.clone());
+        let (clock, counted) = (FastClock::default(), Counted::default());
         Self {
-            transactions,
-            naps,
+            transactions: Transactions::new(pool).clock(clock.clone()),
+            clock,
+            _recorder: counted.install(),
             counted,
         }
     }

@@ -35,11 +35,11 @@ enum Cut {
     Answer,
     /// It does not reach the server.
     Commit,
-    /// As `Answer`, and nobody is let in any more.
+    /// As `Answer`, and every later connection is refused.
     AnswerAndLine,
 }
 
-/// Between a pool and its server.
+/// Forwards the connections of a pool to its server, and cuts one on demand.
 #[derive(Clone)]
 struct Proxy {
     address: SocketAddr,
@@ -69,7 +69,7 @@ impl Proxy {
         proxy
     }
 
-    /// Until one side closes, or it is time to cut: dropping both ends is the cut.
+    /// Forwards until one side closes, or until the cut: dropping both ends.
     async fn forward(&self, mut client: TcpStream, server: SocketAddr) -> Option<()> {
         let mut server = TcpStream::connect(server).await.ok()?;
         let (mut asked, mut answered) = (vec![0; 65536], vec![0; 65536]);

@@ -32,7 +32,7 @@ mod version;
 use anyhow::Result;
 
 use crate::arguments::Arguments;
-use crate::case::{Case, Mode, Peer};
+use crate::case::{Case, Mode, Outcome, Peer};
 use crate::database::Database;
 use crate::report::Line;
 
@@ -60,22 +60,27 @@ async fn main() -> Result<()> {
                 println!("{} {}", peer.name, mode.name());
                 continue;
             }
-            let line = run(peer, mode, &arguments).await?;
-            println!("{line}");
+            println!("{}", run(peer, mode, &arguments).await);
         }
     }
     Ok(())
 }
 
-async fn run(peer: Peer, mode: Mode, arguments: &Arguments) -> Result<Line> {
+/// A failure, also of the database, becomes a line that says why.
+async fn run(peer: Peer, mode: Mode, arguments: &Arguments) -> Line {
     let records = match mode {
         Mode::Unordered => arguments.records,
         Mode::Ordered => arguments.records.min(arguments.ordered),
     };
     eprintln!("{} {}, {records} records", peer.name, mode.name());
+    let outcome = measure(peer, mode, records, arguments).await;
+    Line::new(peer, mode, records, arguments.records, outcome)
+}
+
+async fn measure(peer: Peer, mode: Mode, records: usize, arguments: &Arguments) -> Result<Outcome> {
     let database = Database::create(&arguments.url, peer.name).await?;
     let case = Case::new(&database, mode, records);
     let outcome = (peer.run)(case).await;
     database.remove().await?;
-    Ok(Line::new(peer, mode, records, arguments.records, outcome))
+    outcome
 }

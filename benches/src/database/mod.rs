@@ -42,6 +42,9 @@ impl Kind {
 pub(crate) trait Bench: outbox::Database + Fill + Floor + ByHand {
     const KIND: Kind;
 
+    /// A query for the version of the server or of the library.
+    const VERSION: &str;
+
     /// Begins a transaction that sees the database as it is now for as long as it lasts.
     const BEGIN_SNAPSHOT: &str;
 
@@ -72,6 +75,12 @@ pub(crate) trait Bench: outbox::Database + Fill + Floor + ByHand {
 
     /// The one number that a query gives.
     fn number(pool: &Pool<Self>, sql: &str) -> impl Future<Output = anyhow::Result<i64>> + Send;
+
+    /// The one text that a query gives.
+    fn text(
+        pool: &Pool<Self>,
+        sql: &'static str,
+    ) -> impl Future<Output = anyhow::Result<String>> + Send;
 
     /// What makes the next run start like every other: empty tables, nothing to clean up.
     fn empty(pool: &Pool<Self>) -> impl Future<Output = anyhow::Result<()>> + Send;
@@ -105,6 +114,10 @@ macro_rules! plain_statements {
 
         async fn number(pool: &sqlx::Pool<Self>, sql: &str) -> anyhow::Result<i64> {
             let sql = sqlx::AssertSqlSafe(sql.to_owned());
+            Ok(sqlx::query_scalar(sql).fetch_one(pool).await?)
+        }
+
+        async fn text(pool: &sqlx::Pool<Self>, sql: &'static str) -> anyhow::Result<String> {
             Ok(sqlx::query_scalar(sql).fetch_one(pool).await?)
         }
     };

@@ -10,6 +10,7 @@ use crate::usage::Reading;
 
 impl Bench for MySql {
     const KIND: Kind = Kind::Mysql;
+    const VERSION: &str = "select case when version() like '%MariaDB%' then version() else concat('MySQL ', version()) end";
     const BEGIN_SNAPSHOT: &str = "start transaction with consistent snapshot";
 
     async fn create(url: &str, name: &str) -> anyhow::Result<String> {

@@ -12,6 +12,7 @@ use crate::usage::Reading;
 
 impl Bench for Postgres {
     const KIND: Kind = Kind::Postgres;
+    const VERSION: &str = "select 'PostgreSQL ' || current_setting('server_version')";
     const BEGIN_SNAPSHOT: &str = "begin isolation level repeatable read";
 
     async fn create(url: &str, name: &str) -> anyhow::Result<String> {

@@ -12,6 +12,7 @@ use crate::usage::Reading;
 
 impl Bench for Sqlite {
     const KIND: Kind = Kind::Sqlite;
+    const VERSION: &str = "select 'SQLite ' || sqlite_version()";
     const BEGIN_SNAPSHOT: &str = "begin";
 
     /// `url` is a folder.

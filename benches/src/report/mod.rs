@@ -1,148 +1,170 @@
-//! Figures as a page: charts and a table, in one file that needs no other.
+//! The results page, in Markdown: a section with a table for each database, and notes that people
+//! write.
 
-mod chart;
+mod machine;
 
 use std::fmt::Write as _;
 
+pub(crate) use machine::Machine;
+
 use crate::{
     database::Kind,
-    table::number,
+    results::Results,
+    table::{field, number},
     verdict::{Outcome, Verdict},
 };
 
-const STYLE: &str = ":root { color-scheme: light dark; --ground: #fff; --text: #1d2129; --faint: #667; --line: #d5d9e0;
-  --ours: #2563b0; --reference: #a9b4c4; --good: #2f8a57; --missed: #c2543d; }
-@media (prefers-color-scheme: dark) { :root { --ground: #15181d; --text: #e4e7ec; --faint: #98a1b0; --line: #333a45;
-  --ours: #6ba4e8; --reference: #5a6678; --good: #58b583; --missed: #e08068; } }
-body { font: 15px/1.5 system-ui, sans-serif; background: var(--ground); color: var(--text); margin: 2rem auto; max-width: 62rem; padding: 0 1rem; }
-h2 { margin-top: 2.5rem; } p, figcaption { color: var(--faint); }
-figure { margin: 1rem 0; overflow-x: auto; } svg { max-width: 100%; height: auto; font: 12px system-ui, sans-serif; }
-table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
-th, td { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid var(--line); vertical-align: top; }
-td.number, th.number { text-align: right; } .missed { color: var(--missed); } .good { color: var(--good); }
-small { color: var(--faint); }";
+const BEGINNING: &str = "# Benchmark results
 
-/// The whole page.
-pub(crate) fn page(verdicts: &[Verdict]) -> String {
-    let mut page = String::from(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>outbox benchmarks</title>\n",
-    );
-    page.push_str(&format!("<style>\n{STYLE}\n</style>\n</head>\n<body>\n"));
-    page.push_str(
-        "<h1>outbox benchmarks</h1>\n<p>Each figure compares two things that were measured in turns, in the same run; \
-         the best of several rounds of each counts. Whatever was delivered was checked: complete, once, in order of its key.</p>\n",
-    );
-    page.push_str("<h2>Ratio against goal</h2>\n");
-    page.push_str(&chart::ratios(verdicts));
-    for kind in Kind::ALL {
-        if let Some(chart) = chart::rates(verdicts, kind) {
-            let name = kind.name();
-            page.push_str(&format!("<h2>Records per second, {name}</h2>\n{chart}"));
+`outbox-bench all --report benches/RESULTS.md` writes this page. It replaces the section of each database
+that it measured. It keeps the other sections, and everything below \"Notes\".
+
+Each scenario measures two things in turns, in the same run: ours, and a reference, which is the same work
+done by hand or what the scenario's name says. The best of several rounds of each counts. A ratio above 1
+means that ours is better, also where less is better. A run in which a record was lost, handled twice or
+handled out of order is a failure and has no figure.
+";
+
+const NOTES: &str = "Notes";
+
+/// In the order of the page. None is for scenarios that need no database.
+const SECTIONS: [(Option<Kind>, &str); 4] = [
+    (Some(Kind::Postgres), "PostgreSQL"),
+    (Some(Kind::Mysql), "MySQL or MariaDB"),
+    (Some(Kind::Sqlite), "SQLite"),
+    (None, "Without a database"),
+];
+
+/// The whole page. `before` is the page that it replaces, or empty.
+pub(crate) fn page(results: &Results, machine: &Machine, before: &str) -> String {
+    let mut page = BEGINNING.to_owned();
+    for (db, title) in SECTIONS {
+        let body = section(results, machine, db).or_else(|| kept(before, title));
+        if let Some(body) = body {
+            page.push_str(&format!("\n## {title}\n\n{}\n", body.trim()));
         }
     }
-    page.push_str("<h2>Figures</h2>\n");
-    page.push_str(&table(verdicts));
-    page.push_str("</body>\n</html>\n");
+    let notes = before.split_once(&format!("\n## {NOTES}\n"));
+    let notes = notes.map_or("", |(_, notes)| notes.trim());
+    page.push_str(&format!("\n## {NOTES}\n\n{notes}"));
+    page.truncate(page.trim_end().len());
+    page.push('\n');
     page
 }
 
-fn table(verdicts: &[Verdict]) -> String {
-    let mut table = String::from(
-        "<table>\n<thead><tr><th>scenario</th><th>database</th><th class=\"number\">ours</th>\
-         <th class=\"number\">reference</th><th>unit</th><th class=\"number\">ratio</th>\
-         <th class=\"number\">goal</th></tr></thead>\n<tbody>\n",
+/// The text below a title of an older page, up to the next title.
+fn kept(before: &str, title: &str) -> Option<String> {
+    let (_, body) = before.split_once(&format!("\n## {title}\n"))?;
+    Some(body.split("\n## ").next().unwrap_or(body).to_owned())
+}
+
+/// None if nothing was measured here.
+fn section(results: &Results, machine: &Machine, db: Option<Kind>) -> Option<String> {
+    let verdicts: Vec<&Verdict> = results.verdicts.iter().filter(|v| v.db == db).collect();
+    let failures: Vec<_> = results.failures.iter().filter(|f| f.db == db).collect();
+    if verdicts.is_empty() && failures.is_empty() {
+        return None;
+    }
+    let version = results.versions.iter().find(|(kind, _)| Some(*kind) == db);
+    let version = version.map_or("", |(_, version)| version);
+    let parts = [&machine.date, version, &machine.hardware, &machine.compiler];
+    let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    let mut text = format!("{}, outbox at `{}`.\n\n", parts.join(", "), machine.commit);
+    text.push_str(
+        "| scenario | ours | reference | unit | ratio | goal | | details |\n\
+         |---|--:|--:|---|--:|--:|---|---|\n",
     );
     for verdict in verdicts {
-        let (scenario, db) = (escape(&verdict.scenario), verdict.db.map_or("", Kind::name));
-        let more = more(verdict);
-        let cells = match &verdict.outcome {
-            Outcome::Skipped(why) => format!("<td colspan=\"5\">skipped: {}</td>", escape(why)),
-            Outcome::Measured {
-                ours,
-                reference,
-                ratio,
-                goal,
-            } => {
-                let class = match (goal, verdict.missed()) {
-                    (None, _) => "number",
-                    (Some(_), true) => "number missed",
-                    (Some(_), false) => "number good",
-                };
-                format!(
-                    "<td class=\"number\">{}</td><td class=\"number\">{}</td><td>{}</td>\
-                     <td class=\"{class}\">{ratio:.2}</td><td class=\"number\">{}</td>",
-                    number(*ours),
-                    number(*reference),
-                    escape(verdict.unit),
-                    goal.map_or(String::new(), |goal| format!("{goal:.2}"))
-                )
-            }
-        };
+        text.push_str(&row(verdict));
+    }
+    for failure in failures {
         // Writing into a string does not fail.
         let _ = writeln!(
-            table,
-            "<tr><td>{scenario}<br><small>{more}</small></td><td>{db}</td>{cells}</tr>"
+            text,
+            "| `{}` | | | | | | failed | {} |",
+            failure.scenario,
+            cell(&failure.error)
         );
     }
-    table.push_str("</tbody>\n</table>\n");
-    table
+    Some(text)
 }
 
-fn more(verdict: &Verdict) -> String {
-    let fields = verdict.more.iter().map(|(name, value)| {
-        let value = match value {
-            serde_json::Value::String(text) => text.clone(),
-            value => value.to_string(),
-        };
-        escape(&format!("{} {value}", name.replace('_', " ")))
-    });
-    fields.collect::<Vec<_>>().join(", ")
-}
-
-/// Text that means itself in HTML.
-fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            character => escaped.push(character),
+fn row(verdict: &Verdict) -> String {
+    let details: Vec<String> = verdict.more.iter().map(field).collect();
+    let details = cell(&details.join(", "));
+    let scenario = cell(&verdict.scenario);
+    match &verdict.outcome {
+        Outcome::Skipped(why) => {
+            format!("| `{scenario}` | | | | | | skipped | {} |\n", cell(why))
+        }
+        Outcome::Measured {
+            ours,
+            reference,
+            ratio,
+            goal,
+        } => {
+            let goal = goal.map_or(String::new(), |goal| format!("{goal:.2}"));
+            let missed = if verdict.missed() { "missed" } else { "" };
+            format!(
+                "| `{scenario}` | {} | {} | {} | **{ratio:.2}** | {goal} | {missed} | {details} |\n",
+                number(*ours),
+                number(*reference),
+                verdict.unit
+            )
         }
     }
-    escaped
+}
+
+/// Text that stays inside of its cell.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|").replace(['\n', '\r'], " ")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::results::Failure;
 
-    fn verdicts() -> Vec<Verdict> {
-        let evil = "<script>alert('&\")</script>";
-        vec![
-            Verdict::more_is_better(evil, Some(Kind::Postgres), "records/s", (9.0, 10.0), 1.0)
-                .with(evil, evil),
-            Verdict::more_is_better("drain", Some(Kind::Sqlite), "records/s", (9.0, 3.0), 1.0),
-            Verdict::skipped("idle", Kind::Sqlite, evil),
-        ]
+    fn results(kind: Kind, ours: f64) -> Results {
+        let verdict = Verdict::more_is_better("drain", Some(kind), "records/s", (ours, 10.0), 1.0);
+        let mut results = Results::default();
+        results.verdicts.push(verdict.with("note", "a|b\nc"));
+        results.versions.push((kind, "Version 1".to_owned()));
+        results
     }
 
     #[test]
-    fn nothing_that_was_measured_becomes_markup() {
-        let page = page(&verdicts());
-        assert!(!page.contains("<script"));
-        assert!(page.contains("&lt;script&gt;alert(&#39;&amp;&quot;)"));
+    fn another_run_keeps_notes_and_the_other_databases() {
+        let machine = Machine::default();
+        let first = page(&results(Kind::Postgres, 9.0), &machine, "");
+        let noted = format!("{first}\nA note.\n\n## Another title\n\nMore.\n");
+        let second = page(&results(Kind::Sqlite, 12.0), &machine, &noted);
+        assert!(second.contains("| `drain` | 9.0 | 10.0 | records/s | **0.90** | 1.00 | missed |"));
+        assert!(second.contains("| `drain` | 12.0 | 10.0 | records/s | **1.20** | 1.00 |  |"));
+        assert!(second.ends_with("## Notes\n\nA note.\n\n## Another title\n\nMore.\n"));
+
+        let third = page(&results(Kind::Postgres, 11.0), &machine, &second);
+        assert!(third.contains("**1.10**") && third.contains("**1.20**"));
+        assert!(!third.contains("**0.90**"));
+        assert_eq!(page(&Results::default(), &machine, &third), third);
     }
 
     #[test]
-    fn the_page_needs_nothing_else() {
-        let page = page(&verdicts());
-        for word in ["http:", "https:", "src=", "@import", "url("] {
-            assert!(!page.contains(word), "{word}");
-        }
-        assert!(page.contains("<svg") && page.contains("prefers-color-scheme"));
+    fn a_cell_stays_a_cell() {
+        let page = page(&results(Kind::Mysql, 1.0), &Machine::default(), "");
+        assert!(page.contains("note: a\\|b c |"), "{page}");
+    }
+
+    #[test]
+    fn a_failed_scenario_is_on_the_page() {
+        let failure = Failure {
+            scenario: "peers",
+            db: Some(Kind::Postgres),
+            error: "no server".to_owned(),
+        };
+        let mut results = Results::default();
+        results.failures.push(failure);
+        let page = page(&results, &Machine::default(), "");
+        assert!(page.contains("| `peers` | | | | | | failed | no server |"));
     }
 }

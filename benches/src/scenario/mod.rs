@@ -18,7 +18,9 @@ use sqlx::{MySql, Postgres, Sqlite};
 use crate::{
     arguments::Arguments,
     database::{Bench, Kind},
+    results::Results,
     site::Site,
+    table::Rows,
     verdict::Verdict,
 };
 
@@ -115,44 +117,68 @@ impl Scenario {
     }
 }
 
-/// Everything that was asked for.
-pub(crate) async fn run(arguments: &Arguments) -> anyhow::Result<Vec<Verdict>> {
-    let mut verdicts = Vec::new();
-    for scenario in Scenario::ALL {
-        if arguments.wants(scenario) && !scenario.needs_database() {
-            let rounds = arguments.rounds(7);
-            verdicts.extend(match scenario {
-                Scenario::Dispatch => dispatch::run(arguments.records(200_000), rounds).await?,
-                _ => check_time::run(rounds).await?,
-            });
-        }
+/// Runs every scenario that was asked for, and prints the figures of each as soon as it has ended.
+pub(crate) async fn run(arguments: &Arguments) -> Results {
+    let mut results = Results::default();
+    let (on_databases, without): (Vec<Scenario>, Vec<Scenario>) = Scenario::ALL
+        .into_iter()
+        .filter(|scenario| arguments.wants(*scenario))
+        .partition(|scenario| scenario.needs_database());
+    for scenario in without {
+        let measured = measure(arguments, scenario, None);
+        results.add(scenario.name(), None, measured).await;
+        show(arguments, &mut results);
     }
     for kind in arguments.databases() {
-        for scenario in Scenario::ALL {
-            if arguments.wants(scenario) && scenario.needs_database() {
-                let start = std::time::Instant::now();
-                let measured = match kind {
-                    Kind::Postgres => Box::pin(on::<Postgres>(arguments, scenario)).await,
-                    Kind::Mysql => Box::pin(on::<MySql>(arguments, scenario)).await,
-                    Kind::Sqlite => Box::pin(on::<Sqlite>(arguments, scenario)).await,
-                };
-                let (name, db, time) = (scenario.name(), kind.name(), start.elapsed());
-                eprintln!("{name} on {db}: {:.1} s", time.as_secs_f64());
-                verdicts.extend(measured.map_err(|error| {
-                    error.context(format!("{} on {}", scenario.name(), kind.name()))
-                })?);
-            }
+        for scenario in &on_databases {
+            let start = std::time::Instant::now();
+            let measured = measure(arguments, *scenario, Some(kind));
+            results.add(scenario.name(), Some(kind), measured).await;
+            let (name, db, time) = (scenario.name(), kind.name(), start.elapsed());
+            eprintln!("{name} on {db}: {:.1} s", time.as_secs_f64());
+            show(arguments, &mut results);
         }
     }
-    if arguments.small {
-        // So few records say nothing about any goal.
-        verdicts = verdicts.into_iter().map(Verdict::without_goal).collect();
-    }
-    Ok(verdicts)
+    results
 }
 
-async fn on<Db: Bench>(arguments: &Arguments, scenario: Scenario) -> anyhow::Result<Vec<Verdict>> {
+/// Prints what the last scenario has brought.
+fn show(arguments: &Arguments, results: &mut Results) {
+    let last = results.last_added();
+    if arguments.small {
+        // So few records say nothing about any goal.
+        for verdict in &mut *last {
+            verdict.remove_goal();
+        }
+    }
+    print!("{}", Rows(last));
+}
+
+async fn measure(
+    arguments: &Arguments,
+    scenario: Scenario,
+    kind: Option<Kind>,
+) -> anyhow::Result<(Vec<Verdict>, String)> {
+    let rounds = arguments.rounds(7);
+    match kind {
+        Some(Kind::Postgres) => Box::pin(on::<Postgres>(arguments, scenario)).await,
+        Some(Kind::Mysql) => Box::pin(on::<MySql>(arguments, scenario)).await,
+        Some(Kind::Sqlite) => Box::pin(on::<Sqlite>(arguments, scenario)).await,
+        None if scenario == Scenario::Dispatch => {
+            let verdicts = dispatch::run(arguments.records(200_000), rounds).await?;
+            Ok((verdicts, String::new()))
+        }
+        None => Ok((check_time::run(rounds).await?, String::new())),
+    }
+}
+
+/// The figures of one scenario, and the version of the database.
+async fn on<Db: Bench>(
+    arguments: &Arguments,
+    scenario: Scenario,
+) -> anyhow::Result<(Vec<Verdict>, String)> {
     let site = Site::<Db>::create(arguments, "outbox_bench").await?;
+    let version = Db::text(&site.pool, Db::VERSION).await?;
     let verdicts = match scenario {
         Scenario::Drain => drain::deleting(&site).await?,
         Scenario::DrainKeep => drain::keeping(&site).await?,
@@ -170,5 +196,5 @@ async fn on<Db: Bench>(arguments: &Arguments, scenario: Scenario) -> anyhow::Res
         Scenario::Dispatch | Scenario::CheckTime => Vec::new(),
     };
     site.remove().await;
-    Ok(verdicts)
+    Ok((verdicts, version))
 }

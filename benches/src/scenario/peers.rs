@@ -1,7 +1,10 @@
 //! `peers`: other libraries on the same server, each with its own benchmark program in
 //! `benches/peers`. Those that have no order against us, who have it; and those that have it too.
 
-use std::path::Path;
+use std::{
+    path::Path,
+    process::{Output, Stdio},
+};
 
 use anyhow::{Context as _, ensure};
 use serde::Deserialize;
@@ -31,6 +34,8 @@ struct Peer {
     mode: String,
     rate: Option<f64>,
     ok: bool,
+    /// Its settings, or why it has no rate.
+    note: String,
 }
 
 pub(crate) async fn run<Db: Bench>(site: &Site<Db>) -> anyhow::Result<Vec<Verdict>> {
@@ -66,6 +71,7 @@ pub(crate) async fn run<Db: Bench>(site: &Site<Db>) -> anyhow::Result<Vec<Verdic
             .with("records", records)
             .with("fastest", format!("{} {}", fastest.peer, fastest.version))
             .with("all", all(&peers, mode))
+            .with("failed", failed(&peers, mode))
     };
     Ok(vec![verdict("unordered", 4.0), verdict("ordered", 100.0)])
 }
@@ -77,17 +83,82 @@ fn all(peers: &[Peer], mode: &str) -> serde_json::Value {
         .collect()
 }
 
+/// Those without a rate, and why.
+fn failed(peers: &[Peer], mode: &str) -> String {
+    let failed = peers.iter().filter(|peer| peer.mode == mode && !peer.ok);
+    let failed: Vec<String> = failed
+        .map(|peer| format!("{} ({})", peer.peer, peer.note))
+        .collect();
+    if failed.is_empty() {
+        "none".to_owned()
+    } else {
+        failed.join("; ")
+    }
+}
+
+/// Runs each peer in a process of its own. A peer that fails there loses no other.
 async fn peers(manifest: &Path, url: &str, records: u64) -> anyhow::Result<Vec<Peer>> {
-    let output = Command::new(env!("CARGO"))
+    let list = program(manifest, &["--list"]).await?;
+    ensure!(list.status.success(), "benches/peers cannot be built");
+    let (records, ordered) = (records.to_string(), ORDERED.min(records).to_string());
+    let mut peers = Vec::new();
+    for (name, modes) in listed(&String::from_utf8_lossy(&list.stdout)) {
+        let sizes = ["--records", &records, "--ordered", &ordered];
+        let arguments = [&["--url", url, "--only", &name], sizes.as_slice()].concat();
+        let output = program(manifest, &arguments).await?;
+        let measured = read(&String::from_utf8_lossy(&output.stdout))?;
+        peers.extend(with_missing(
+            &name,
+            &modes,
+            measured,
+            &output.status.to_string(),
+        ));
+    }
+    for peer in peers.iter().filter(|peer| !peer.ok) {
+        eprintln!("peer {} failed, {}: {}", peer.peer, peer.mode, peer.note);
+    }
+    Ok(peers)
+}
+
+async fn program(manifest: &Path, arguments: &[&str]) -> anyhow::Result<Output> {
+    let mut command = Command::new(env!("CARGO"));
+    command
         .args(["run", "--release", "--quiet", "--manifest-path"])
         .arg(manifest)
-        .args(["--", "--url", url, "--records", &records.to_string()])
-        .args(["--ordered", &ORDERED.min(records).to_string()])
-        .stderr(std::process::Stdio::inherit())
-        .output()
-        .await?;
-    ensure!(output.status.success(), "benches/peers failed");
-    read(&String::from_utf8_lossy(&output.stdout))
+        .arg("--")
+        .args(arguments)
+        .stderr(Stdio::inherit());
+    Ok(command.output().await?)
+}
+
+/// The peers and their modes, from lines of a name and a mode.
+fn listed(lines: &str) -> Vec<(String, Vec<String>)> {
+    let mut peers: Vec<(String, Vec<String>)> = Vec::new();
+    for (name, mode) in lines.lines().filter_map(|line| line.split_once(' ')) {
+        match peers.iter_mut().find(|(known, _)| known == name) {
+            Some((_, modes)) => modes.push(mode.to_owned()),
+            None => peers.push((name.to_owned(), vec![mode.to_owned()])),
+        }
+    }
+    peers
+}
+
+/// What a peer's process said, and a failure for each mode of which it said nothing.
+fn with_missing(name: &str, modes: &[String], said: Vec<Peer>, ended: &str) -> Vec<Peer> {
+    let missing = modes
+        .iter()
+        .filter(|mode| said.iter().all(|peer| peer.mode != **mode));
+    let missing: Vec<Peer> = missing
+        .map(|mode| Peer {
+            peer: name.to_owned(),
+            version: String::new(),
+            mode: mode.clone(),
+            rate: None,
+            ok: false,
+            note: format!("its process ended without a figure: {ended}"),
+        })
+        .collect();
+    [said, missing].concat()
 }
 
 fn read(said: &str) -> anyhow::Result<Vec<Peer>> {
@@ -110,6 +181,22 @@ mod tests {
             (peers.len(), peers[0].rate, peers[1].rate),
             (2, Some(12.5), None)
         );
+        assert_eq!(failed(&peers, "ordered"), "b (not built)");
+        assert_eq!(failed(&peers, "unordered"), "none");
         assert!(read("{}").is_err());
+    }
+
+    #[test]
+    fn a_peer_whose_process_dies_has_failed_in_the_modes_that_it_did_not_reach() {
+        let peers = listed("a unordered\na ordered\nb ordered\n");
+        assert_eq!(peers.len(), 2);
+        let said =
+            r#"{"peer":"a","version":"1","mode":"unordered","rate":1.0,"ok":true,"note":""}"#;
+        let measured = with_missing("a", &peers[0].1, read(said).unwrap(), "signal: 6");
+        assert!(measured[0].ok && !measured[1].ok);
+        assert_eq!(
+            failed(&measured, "ordered"),
+            "a (its process ended without a figure: signal: 6)"
+        );
     }
 }

@@ -1,8 +1,8 @@
-//! What a handler may look like, and what it is given.
+//! What a handler takes and returns; see the [guide](crate::guide::handlers).
 //!
-//! [`received`] is its first argument, [`argument`] and [`state`] the others, made from one
-//! [`context`]; [`outcome`] and [`error`] are what it answers, [`fallback`] what runs when it
-//! has failed for good.
+//! The first argument is a [`ReceivedEvent`]. The others implement [`FromContext`] and are made
+//! from one [`Context`]. The result becomes an [`Outcome`], with a [`HandlerError`] if the attempt
+//! failed. A [`Fallback`] runs after the handler has failed for good.
 
 mod argument;
 mod context;
@@ -23,7 +23,6 @@ pub use received::ReceivedEvent;
 pub use state::State;
 pub(crate) use state::States;
 pub(crate) use transaction::Slot;
-pub use transaction::Tx;
 
 use crate::record::Metadata;
 

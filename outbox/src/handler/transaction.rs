@@ -1,44 +1,12 @@
-//! [`Tx`]: the transaction in which a record is completed, as a handler argument.
+//! [`Tx`] as a handler argument: the transaction in which the dispatcher completes the record.
 
-use std::{
-    any::{Any, TypeId, type_name},
-    fmt,
-    ops::{Deref, DerefMut},
-};
+use std::any::{Any, TypeId, type_name};
 
 use sqlx::Transaction;
-use tokio::sync::{Mutex, MutexGuard};
+use tokio::sync::Mutex;
 
 use super::{Context, FromContext, HandlerError, Requirements, argument::RequiredTransaction};
-use crate::store::Database;
-
-/// A handler argument: the transaction in which the record is completed.
-///
-/// What the handler writes with it and the completion of the record commit together: the
-/// handler's effects in this database happen exactly once, whatever is killed. If the handler
-/// fails, they are undone. Effects elsewhere (a mail, another service) may still be repeated.
-///
-/// It is a connection: use it as `&mut *tx`. The commit is the dispatcher's.
-///
-/// ```
-/// # use outbox::{outbox_handler, OutboxEvent, Tx};
-/// # #[derive(serde::Serialize, serde::Deserialize, OutboxEvent)]
-/// # #[outbox_event(name = "order.created", key = order_id)]
-/// # struct OrderCreated { order_id: i64, total_cents: i64 }
-/// #[outbox_handler]
-/// async fn add_to_revenue(event: OrderCreated, mut tx: Tx<'_, sqlx::Sqlite>) -> Result<(), sqlx::Error> {
-///     sqlx::query("update revenue set cents = cents + ?1")
-///         .bind(event.total_cents)
-///         .execute(&mut *tx)
-///         .await?;
-///     Ok(())
-/// }
-/// ```
-///
-/// Keep such a handler short: it holds a connection of the pool, and on SQLite the only writer.
-pub struct Tx<'a, Db: Database> {
-    transaction: MutexGuard<'a, Transaction<'static, Db>>,
-}
+use crate::{store::Database, transaction::Tx};
 
 impl<'a, Db: Database> FromContext<'a> for Tx<'a, Db> {
     fn from_context(context: &'a Context) -> Result<Self, HandlerError> {
@@ -46,7 +14,7 @@ impl<'a, Db: Database> FromContext<'a> for Tx<'a, Db> {
         let slot = slot.and_then(<dyn Any + Send + Sync>::downcast_ref);
         let slot: &Slot<Db> = slot.ok_or_else(|| HandlerError::permanent(NoTransaction))?;
         match slot.0.try_lock() {
-            Ok(transaction) => Ok(Self { transaction }),
+            Ok(transaction) => Ok(Self::for_handler(transaction, context.metadata.attempt())),
             Err(_) => Err(HandlerError::permanent(TwoTransactions)),
         }
     }
@@ -56,26 +24,6 @@ impl<'a, Db: Database> FromContext<'a> for Tx<'a, Db> {
             ty: TypeId::of::<Db>(),
             name: type_name::<Db>(),
         });
-    }
-}
-
-impl<Db: Database> Deref for Tx<'_, Db> {
-    type Target = Db::Connection;
-
-    fn deref(&self) -> &Self::Target {
-        &self.transaction
-    }
-}
-
-impl<Db: Database> DerefMut for Tx<'_, Db> {
-    fn deref_mut(&mut self) -> &mut Self::Target {
-        &mut self.transaction
-    }
-}
-
-impl<Db: Database> fmt::Debug for Tx<'_, Db> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tx").finish_non_exhaustive()
     }
 }
 

@@ -4,7 +4,7 @@ use super::{Change, DeliveryStatus, Filter, Operations, RecordStatus, Status, st
 use crate::{
     outbox::{Result, error::While as _},
     record::LONGEST_NAME,
-    runtime::signals::WakeSignals,
+    runtime::signals::Signal,
     store::Database,
 };
 
@@ -140,7 +140,7 @@ impl<Db: Database> Operations<'_, Db> {
         Db::pause(&mut connection, self.names(), handler)
             .await
             .doing(doing)?;
-        self.tell(WakeSignals::paused);
+        self.tell(Signal::PauseChanged);
         tracing::info!(handler, "handler is paused");
         Ok(Change::Applied)
     }
@@ -161,7 +161,7 @@ impl<Db: Database> Operations<'_, Db> {
         if !was_paused {
             return Ok(Change::NotFound);
         }
-        self.tell(WakeSignals::paused);
+        self.tell(Signal::PauseChanged);
         tracing::info!(handler, "handler is resumed");
         Ok(Change::Applied)
     }

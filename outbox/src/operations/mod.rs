@@ -21,7 +21,7 @@ use sqlx::Pool;
 pub use crate::record::{DeliveryStatus, RecordStatus};
 use crate::{
     outbox::{Result, error::While as _},
-    runtime::signals::WakeSignals,
+    runtime::signals::{Signal, WakeSignals},
     store::{Database, ListQuery, StatusCount, TableNames, micros},
 };
 pub use breakdown::Breakdown;
@@ -315,9 +315,9 @@ impl<'a, Db: Database> Operations<'a, Db> {
     }
 
     /// Tells the dispatcher of this process, if there can be one.
-    fn tell(&self, what: fn(&WakeSignals)) {
-        if let Some(wake) = self.wake {
-            what(wake);
+    fn tell(&self, signal: Signal) {
+        if let Some(signals) = self.wake {
+            signals.raise(signal);
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::{Filter, Operations, Paging};
 use crate::{
     outbox::{Result, error::While as _},
-    runtime::signals::WakeSignals,
+    runtime::signals::Signal,
     store::{Database, Fence, Prunable},
 };
 
@@ -55,7 +55,7 @@ impl<Db: Database> Operations<'_, Db> {
             self.persist(Step::Promote(deliveries)).await?;
         }
         if changed > 0 && !matches!(step, Step::Delete(..)) {
-            self.tell(WakeSignals::now);
+            self.tell(Signal::Requested);
         }
         Ok(changed)
     }

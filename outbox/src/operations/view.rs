@@ -1,15 +1,16 @@
-//! What there is to see.
+//! What there is to see. Times serialize as RFC 3339 text, durations as seconds.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
+use serde::{Serialize, Serializer};
 use uuid::Uuid;
 
 use super::{Cursor, DeliveryStatus, RecordStatus};
 use crate::record::Record;
 
 /// How much there is, by what it waits for.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Counts {
     /// Records to be handled as soon as possible.
@@ -31,7 +32,7 @@ pub struct Counts {
 }
 
 /// How much of one event is not finished.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct EventCounts {
     /// The stored name of the event.
@@ -65,7 +66,7 @@ impl EventCounts {
 }
 
 /// Failed deliveries of one handler whose last errors have the same fingerprint.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ErrorCount {
     /// What these errors have in common; for [`Filter::fingerprint`](super::Filter::fingerprint).
@@ -96,7 +97,7 @@ pub struct Page {
 
 /// A record in a list, or one of its deliveries. Without its payload: see
 /// [`inspect`](super::Operations::inspect).
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Listed {
     /// The id of the record.
@@ -116,13 +117,15 @@ pub struct Listed {
     /// When it was completed or discarded.
     pub completed_at: Option<Timestamp>,
     /// The delivery, where deliveries are listed.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub delivery: Option<Delivery>,
 }
 
 /// A record for one handler that did not finish with it at once.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Delivery {
+    #[serde(skip)]
     pub(crate) id: i64,
     /// The id of the handler.
     pub handler: String,
@@ -167,7 +170,7 @@ pub struct Inspected {
 }
 
 /// One attempt that failed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Failure {
     /// The id of the handler.
@@ -185,7 +188,7 @@ pub struct Failure {
 }
 
 /// A process that runs a dispatcher.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Instance {
     /// Drawn when it started.
@@ -193,13 +196,14 @@ pub struct Instance {
     /// When that was.
     pub started_at: Timestamp,
     /// How long it keeps what it owns if nothing more is heard of it; none if that time is over.
+    #[serde(rename = "expires_in_seconds", serialize_with = "seconds")]
     pub expires_in: Option<Duration>,
     /// How many partitions of the keys it owns.
     pub partitions: u64,
 }
 
 /// A lane in which later records wait: one key for one handler.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct BlockedLane {
     /// The key.
@@ -215,7 +219,12 @@ pub struct BlockedLane {
     /// The head's last error.
     pub error: Option<String>,
     /// How long until the head is tried again; zero if it should have been already.
+    #[serde(rename = "due_in_seconds", serialize_with = "seconds")]
     pub due_in: Option<Duration>,
     /// How many deliveries wait behind the head.
     pub waiting: u64,
+}
+
+fn seconds<S: Serializer>(time: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
+    time.map(|time| time.as_secs_f64()).serialize(serializer)
 }

@@ -1,14 +1,15 @@
-//! The only place that reads the time.
+//! [`Clock`]: the only place that reads the time.
 
 use std::{
     fmt,
+    pin::Pin,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
 use jiff::{SignedDuration, Timestamp};
 
-/// Tells the time. Injected wherever time decides something, so that a test never waits.
+/// Tells the time, and waits. Injected wherever time decides something, so that a test never waits.
 ///
 /// ```
 /// use outbox::clock::{Clock, SystemClock};
@@ -21,6 +22,31 @@ use jiff::{SignedDuration, Timestamp};
 pub trait Clock: fmt::Debug + Send + Sync {
     /// The present moment.
     fn now(&self) -> Timestamp;
+
+    /// Waits for this time, between the attempts of a [transaction](crate::transaction). Default:
+    /// tokio's timer. A test overrides it to skip the wait:
+    ///
+    /// ```
+    /// use std::{pin::Pin, time::Duration};
+    /// use outbox::clock::{Clock, ManualClock};
+    ///
+    /// #[derive(Debug, Default)]
+    /// struct FastClock(ManualClock);
+    ///
+    /// impl Clock for FastClock {
+    ///     fn now(&self) -> jiff::Timestamp {
+    ///         self.0.now()
+    ///     }
+    ///
+    ///     fn sleep(&self, time: Duration) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+    ///         self.0.advance(time);
+    ///         Box::pin(async {})
+    ///     }
+    /// }
+    /// ```
+    fn sleep(&self, time: Duration) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(tokio::time::sleep(time))
+    }
 }
 
 /// The operating system's clock.
@@ -37,7 +63,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that stands still until it is moved.
+/// A clock that stands still until it is moved. Its `sleep` uses tokio's timer.
 ///
 /// ```
 /// use std::time::Duration;
@@ -75,10 +101,10 @@ impl Clock for ManualClock {
     }
 }
 
-/// The most that is added to an instant: a longer time may be none any more.
+/// The longest time that is added to an `Instant`; a longer one could overflow.
 pub(crate) const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// That much after `start`, or the last moment there is.
+/// `start` plus `by`, or the latest timestamp if that overflows.
 pub(crate) fn later(start: Timestamp, by: Duration) -> Timestamp {
     SignedDuration::try_from(by)
         .ok()

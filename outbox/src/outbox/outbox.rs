@@ -26,9 +26,13 @@ use crate::{
     record::limits::Limits,
     registry::{Registered, Registry, RegistryBuilder},
     retry::IntoPolicy,
-    runtime::{fetch::Fetcher, settle::settler::Settler, signals::WakeSignals},
+    runtime::{
+        fetch::Fetcher,
+        settle::settler::Settler,
+        signals::{Signal, WakeSignals},
+    },
     store::{self, Database, Due, Statements, TableNames},
-    transaction::{Observer, Sleeper, Transactions},
+    transaction::Transactions,
 };
 
 /// The stored outbox of one application. Cheap to clone.
@@ -62,10 +66,10 @@ pub(crate) struct Inner<Db: Database> {
     pub(crate) names: TableNames,
     pub(crate) registry: Registry,
     pub(crate) config: Config,
-    pub(crate) wake: Arc<WakeSignals>,
+    pub(crate) signals: Arc<WakeSignals>,
     /// Whether a dispatcher of this outbox runs.
-    pub(crate) running: Arc<AtomicBool>,
-    pub(crate) heart: Arc<Liveness>,
+    pub(crate) running: AtomicBool,
+    pub(crate) liveness: Arc<Liveness>,
     /// Microseconds added to the database's clock; zero outside of tests.
     pub(crate) offset: AtomicI64,
     /// Every statement of publishing and of the dispatcher on these tables.
@@ -150,8 +154,6 @@ impl<Db: Database> Outbox<Db> {
             #[cfg(feature = "testing")]
             hand_clock: None,
             clock: Arc::new(SystemClock),
-            observer: None,
-            sleeper: None,
             command_retention: Some(WEEK),
             inbox_retention: Some(WEEK),
         }
@@ -173,9 +175,12 @@ impl<Db: Database> Outbox<Db> {
     #[must_use]
     pub fn operations(&self) -> Operations<'_, Db> {
         let Inner {
-            pool, names, wake, ..
+            pool,
+            names,
+            signals,
+            ..
         } = &*self.inner;
-        Operations::new(pool, names, self.inner.partitions, Some(wake))
+        Operations::new(pool, names, self.inner.partitions, Some(signals))
     }
 
     /// Creates or updates the tables; does nothing if they are up to date. Safe when many
@@ -193,7 +198,7 @@ impl<Db: Database> Outbox<Db> {
     /// within milliseconds of a [`publish`](Self::publish) of this or another process, and within
     /// `poll-interval` of anything else; this is for those who know better.
     pub fn wake(&self) {
-        self.inner.wake.now();
+        self.inner.signals.raise(Signal::Requested);
     }
 
     /// The statements of [`migrate`](Self::migrate), for those who run them by hand.
@@ -230,8 +235,6 @@ pub struct OutboxBuilder<Db: Database> {
     prefix: String,
     limits: Limits,
     clock: Arc<dyn Clock>,
-    observer: Option<Arc<dyn Observer>>,
-    sleeper: Option<Arc<dyn Sleeper>>,
     command_retention: Option<Duration>,
     inbox_retention: Option<Duration>,
     #[cfg(feature = "testing")]
@@ -339,18 +342,6 @@ impl<Db: Database> OutboxBuilder<Db> {
         self
     }
 
-    /// Who is told what happens to [transactions](crate::transaction).
-    pub fn transaction_observer(mut self, observer: impl Observer + 'static) -> Self {
-        self.observer = Some(Arc::new(observer));
-        self
-    }
-
-    /// What waits between the attempts of [transactions](crate::transaction).
-    pub fn transaction_sleeper(mut self, sleeper: impl Sleeper + 'static) -> Self {
-        self.sleeper = Some(Arc::new(sleeper));
-        self
-    }
-
     /// How long the results of commands are kept: longer than anybody repeats one. The dispatcher
     /// removes older ones. `None`: for ever. Default: seven days.
     pub fn command_retention(mut self, time: impl Into<Option<Duration>>) -> Self {
@@ -375,11 +366,8 @@ impl<Db: Database> OutboxBuilder<Db> {
         let names = TableNames::new(self.schema, self.prefix)?;
         let sql = Db::statements(&names).map_err(sqlx::Error::from);
         let sql = sql.doing("preparing the statements")?;
-        let transactions = Transactions::with_names(self.pool.clone(), names.clone()).told(
-            Arc::clone(&self.clock),
-            self.sleeper,
-            self.observer,
-        );
+        let clock = Arc::clone(&self.clock);
+        let transactions = Transactions::with_names(self.pool.clone(), names.clone(), clock);
         let outbox = Outbox {
             inner: Arc::new(Inner {
                 transactions,
@@ -399,9 +387,9 @@ impl<Db: Database> OutboxBuilder<Db> {
                 limits: self.limits,
                 partitions: PARTITIONS,
                 pinned_max_retries: self.config.retry.pinned_max_retries(),
-                wake: Arc::default(),
-                running: Arc::default(),
-                heart: Arc::new(Liveness::new()),
+                signals: Arc::default(),
+                running: AtomicBool::default(),
+                liveness: Arc::new(Liveness::new()),
                 offset: AtomicI64::new(0),
                 config: self.config,
             }),

@@ -8,6 +8,7 @@ use tracing::{Instrument as _, Span};
 use crate::{
     outbox::{Outbox, Result, error::While as _},
     record::{OutboxEvent, Record, partition::partition_of},
+    runtime::signals::Signal,
     store::{Database, Due, NewRecord},
     telemetry::trace::{self, Sent},
 };
@@ -65,7 +66,7 @@ impl<Db: Database> Outbox<Db> {
             Ok(()) => self.inner.stamp(connection, &records).await,
             failed => failed,
         };
-        self.inner.wake.soon();
+        self.inner.signals.raise(Signal::Published);
         written.doing("publishing events")
     }
 
@@ -210,8 +211,8 @@ impl<Db: Database, E: OutboxEvent> Schedule<'_, Db, E> {
             .await
             .doing("publishing an event")?;
         match due {
-            Due::Now => inner.wake.soon(),
-            Due::In(_) | Due::At(_) => inner.wake.later(),
+            Due::Now => inner.signals.raise(Signal::Published),
+            Due::In(_) | Due::At(_) => inner.signals.raise(Signal::PublishedForLater),
         }
         Ok(match written {
             Some(record_id) => Scheduled::Published { record_id },

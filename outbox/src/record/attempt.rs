@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 /// One try of one handler at one record, with what is known of the tries before it.
 ///
-/// Stored between tries; [`decide`](crate::retry::decide) computes the next one.
+/// Stored between tries; `retry::decide` computes the next one.
 ///
 /// ```
 /// use outbox::__private::Attempt;

@@ -7,7 +7,7 @@ use crate::handler::{FailureKind, HandlerError};
 /// A failed attempt as it is stored: never in a log, since error texts may quote what was sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Failure {
-    pub(crate) kind: &'static str,
+    pub(crate) kind: FailureKind,
     /// The error and everything that caused it.
     pub(crate) text: String,
     /// The same for failures of one handler that differ only in numbers and quoted values.
@@ -19,8 +19,8 @@ const LONGEST_TEXT: usize = 1024;
 
 impl Failure {
     pub(crate) fn of(handler: &str, error: &HandlerError) -> Self {
-        let kind = name(error.kind());
-        // The user's own code, and this is the dispatcher's loop.
+        let kind = error.kind();
+        // The user's own code.
         let text = catch_unwind(AssertUnwindSafe(|| format!("{error:#}")));
         let text = text.unwrap_or_else(|_| "an error whose text panicked".to_owned());
         // No database stores NUL in text.
@@ -28,9 +28,14 @@ impl Failure {
         text.truncate(text.floor_char_boundary(LONGEST_TEXT));
         Self {
             kind,
-            fingerprint: fingerprint(handler, kind, &text),
+            fingerprint: fingerprint(handler, name(kind), &text),
             text,
         }
+    }
+
+    /// The stored name of its kind.
+    pub(crate) fn kind_name(&self) -> &'static str {
+        name(self.kind)
     }
 }
 

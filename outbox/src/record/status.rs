@@ -2,8 +2,11 @@
 
 use std::fmt;
 
+use serde::Serialize;
+
 /// What a record waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum RecordStatus {
     /// To be handled as soon as possible.
@@ -21,7 +24,8 @@ pub enum RecordStatus {
 }
 
 /// What a delivery waits for: a record for one handler that did not finish with it at once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum DeliveryStatus {
     /// Behind an earlier one of its lane.
@@ -119,9 +123,11 @@ mod tests {
     fn every_status_is_found_again_as_it_is_stored() {
         for status in RecordStatus::ALL {
             assert_eq!(RecordStatus::stored(status.as_str()).unwrap(), status);
+            assert_eq!(serde_json::to_value(status).unwrap(), status.as_str());
         }
         for status in DeliveryStatus::ALL {
             assert_eq!(DeliveryStatus::stored(status.as_str()).unwrap(), status);
+            assert_eq!(serde_json::to_value(status).unwrap(), status.as_str());
         }
         assert!(RecordStatus::stored("failed").is_err());
         assert!(DeliveryStatus::stored("scheduled").is_err());

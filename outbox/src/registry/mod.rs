@@ -1,9 +1,11 @@
-//! Which handlers there are, and which of them want an event.
+//! Which handlers exist, and which of them an event goes to.
 //!
-//! [`registration`] is what the attribute leaves behind, [`builder`] turns it into a [`Registry`]
-//! or one [`RegistryError`], [`policies`] gives each handler its policy, [`report`] says what came out.
+//! A [`RegistryBuilder`] collects handlers, state and policies. It becomes a [`Registry`], or one
+//! [`RegistryError`] that lists everything that is wrong. A [`Report`] describes the handlers.
+//! See the [guide](crate::guide::handlers).
 
 mod builder;
+mod handler_ix;
 pub(crate) mod nearest;
 mod policies;
 mod problem;
@@ -14,6 +16,7 @@ pub(crate) mod route;
 use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
 pub use builder::RegistryBuilder;
+pub(crate) use handler_ix::{HandlerIx, PerHandler};
 pub use problem::{Problem, RegistryError};
 #[cfg(feature = "inventory")]
 pub(crate) use registration::linked_error_types;
@@ -164,6 +167,18 @@ impl Registry {
     /// All handlers, by id. Their places stay as they are.
     pub(crate) fn entries(&self) -> &[HandlerEntry] {
         &self.handlers
+    }
+
+    pub(crate) fn entry(&self, handler: HandlerIx) -> &HandlerEntry {
+        &self.handlers[handler.place()]
+    }
+
+    /// Something for each handler.
+    pub(crate) fn per_handler<'a, T>(
+        &'a self,
+        of: impl FnMut(&'a HandlerEntry) -> T,
+    ) -> PerHandler<T> {
+        PerHandler::new(self.handlers.iter().map(of))
     }
 
     /// Old ids, each with the present one.

@@ -1,70 +1,71 @@
-//! Which handlers a record goes to: found once per event name.
+//! [`Router`]: which handlers a record goes to.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
 use hashbrown::HashMap;
 
-use crate::{
-    registry::{HandlerEntry, Registration, Registry},
-    runtime::lane::HandlerIx,
-};
+use crate::registry::{HandlerIx, PerHandler, Registration, Registry};
 
 /// Which handlers an event goes to, remembered per name.
 #[derive(Debug)]
 pub(crate) struct Router {
-    handlers: Vec<&'static Registration>,
+    handlers: PerHandler<&'static Registration>,
     known: RwLock<HashMap<String, Arc<[HandlerIx]>>>,
 }
 
-/// Names come from the database, that is, from outside: no more than this are remembered.
-const REMEMBERED: usize = 10_000;
+/// Names come from the database, so anybody may have made them: no more than this are remembered.
+const MAX_REMEMBERED: usize = 10_000;
 
 impl Router {
     pub(crate) fn new(registry: &Registry) -> Self {
-        let registration = |entry: &HandlerEntry| entry.registration;
         Self {
-            handlers: registry.entries().iter().map(registration).collect(),
+            handlers: registry.per_handler(|entry| entry.registration),
             known: RwLock::default(),
         }
     }
 
-    /// Without a registry.
     #[cfg(test)]
-    pub(crate) fn of(handlers: Vec<&'static Registration>) -> Self {
+    pub(crate) fn for_tests(handlers: impl Iterator<Item = &'static Registration>) -> Self {
         Self {
-            handlers,
+            handlers: PerHandler::for_tests(handlers),
             known: RwLock::default(),
         }
     }
 
-    /// The handlers that want events of this name.
-    pub(crate) fn route(&self, event: &str) -> Arc<[HandlerIx]> {
+    /// The handlers that take events of this name.
+    pub(crate) fn handlers_of(&self, event: &str) -> Arc<[HandlerIx]> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(route) = known.get(event) {
-            return Arc::clone(route);
+        if let Some(handlers) = known.get(event) {
+            return Arc::clone(handlers);
         }
         drop(known);
-        let route: Arc<[HandlerIx]> = (0..)
-            .zip(&self.handlers)
+        let takers = self.handlers.iter();
+        let handlers: Arc<[HandlerIx]> = takers
             .filter(|(_, registration)| registration.event.accepts(event))
-            .map(|(ix, _)| ix)
+            .map(|(handler, _)| handler)
             .collect();
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        if known.len() < REMEMBERED {
-            known.insert(event.to_owned(), Arc::clone(&route));
+        if known.len() < MAX_REMEMBERED {
+            known.insert(event.to_owned(), Arc::clone(&handlers));
         }
-        route
+        handlers
+    }
+
+    /// All handlers.
+    pub(crate) fn handlers(&self) -> impl Iterator<Item = HandlerIx> + use<> {
+        self.handlers.places()
     }
 
     /// A handler's stored id.
-    pub(crate) fn id(&self, handler: HandlerIx) -> Option<&'static str> {
-        Some(self.handlers.get(usize::from(handler))?.id)
+    pub(crate) fn id_of(&self, handler: HandlerIx) -> &'static str {
+        self.handlers[handler].id
     }
 
-    /// The handler with this id, or that had it.
-    pub(crate) fn handler(&self, id: &str) -> Option<HandlerIx> {
+    /// The handler that has this id, or had it before it was renamed.
+    pub(crate) fn by_id(&self, id: &str) -> Option<HandlerIx> {
         let is_it = |handler: &Registration| handler.id == id || handler.aliases.contains(&id);
-        let at = self.handlers.iter().position(|handler| is_it(handler))?;
-        HandlerIx::try_from(at).ok()
+        let mut handlers = self.handlers.iter();
+        let found = handlers.find(|(_, registration)| is_it(registration))?;
+        Some(found.0)
     }
 }

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use crate::{handler::HandlerError, record::Attempt};
 
-/// What happens next to a record for one handler. See [`decide`](crate::retry::decide).
+/// What happens next to a record for one handler. See `retry::decide`.
 #[derive(Debug)]
 #[non_exhaustive]
 #[must_use = "a decision that is not carried out loses the outcome of the attempt"]
@@ -33,13 +33,6 @@ pub enum Decision {
     },
     /// Nothing in this process takes the record. It stays as it is and uses up no attempt.
     NoHandler(NoHandler),
-}
-
-impl Decision {
-    /// Whether the record is done, so that the next of its lane may be begun.
-    pub(crate) fn is_completed(&self) -> bool {
-        matches!(self, Self::Completed(_))
-    }
 }
 
 /// How a record came to be done.

@@ -1,8 +1,7 @@
-//! When a failed attempt is made again.
+//! When a failed attempt is made again; see the [guide](crate::guide::retries).
 //!
-//! [`policy`] is what a user may implement, [`builder`] the ready-made [`Retry`], [`backoff`] and
-//! [`jitter`] its arithmetic, [`filter`] its rules over errors. [`resolve`] picks a handler's
-//! policy at start-up; [`decide`] uses it after each attempt. All of it is pure.
+//! A [`RetryPolicy`] decides. [`Retry`] is the ready-made one: a [`backoff`], a [`Jitter`], limits,
+//! and rules over error types. A policy does no I/O; the clock and random numbers are passed in.
 
 pub mod backoff;
 pub(crate) mod builder;

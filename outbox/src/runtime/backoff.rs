@@ -1,4 +1,4 @@
-//! The database fails: wait, say so, and go on.
+//! The database fails: wait, log now and then, try again.
 
 use std::time::Duration;
 
@@ -9,47 +9,69 @@ use crate::{
     runtime::meters::database_error,
 };
 
-/// Consecutive failures of the database. Written by whoever talks to it; dropped with it.
+const FIRST_DELAY: Duration = Duration::from_millis(50);
+const LONGEST_DELAY: Duration = Duration::from_secs(2);
+/// While the database keeps failing, it is logged every 30 s.
+const LOG_EVERY: Duration = Duration::from_secs(30);
+
+/// What the dispatcher was doing when the database failed: the label `operation` of the metric and
+/// the field of log lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Operation {
+    Fetch,
+    Settle,
+    Claim,
+    Watch,
+    HandOver,
+    Sample,
+    Prune,
+}
+
+impl Operation {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Fetch => "fetch",
+            Self::Settle => "settle",
+            Self::Claim => "claim",
+            Self::Watch => "watch",
+            Self::HandOver => "hand_over",
+            Self::Sample => "sample",
+            Self::Prune => "prune",
+        }
+    }
+}
+
+/// Consecutive failures of the database on one connection. Whoever uses the connection writes it.
 #[derive(Debug, Default)]
 pub(crate) struct DatabaseBackoff {
     failures: u32,
-    began: Option<Instant>,
-    said: Option<Instant>,
+    failing_since: Option<Instant>,
+    logged_at: Option<Instant>,
 }
 
-const FIRST: Duration = Duration::from_millis(50);
-const LONGEST: Duration = Duration::from_secs(2);
-/// A log line is repeated after this long.
-const SAID_AGAIN: Duration = Duration::from_secs(30);
-
 impl DatabaseBackoff {
-    /// How long to wait before the next try: longer each time, and never the same for two
-    /// processes.
-    pub(crate) fn failed(&mut self, doing: &'static str, error: &sqlx::Error) -> Duration {
+    /// Returns how long to wait before the next try: 50 ms to 2 s, longer each time, and not the
+    /// same for two processes.
+    pub(crate) fn failed(&mut self, operation: Operation, error: &sqlx::Error) -> Duration {
         let now = Instant::now();
-        database_error(doing);
+        database_error(operation);
         self.failures = self.failures.saturating_add(1);
-        self.began.get_or_insert(now);
-        let is_new = self
-            .said
-            .is_none_or(|said| now.duration_since(said) >= SAID_AGAIN);
-        if is_new {
-            self.said = Some(now);
-            tracing::warn!(%error, failures = self.failures, "the database failed while {doing}; trying again until it answers");
+        self.failing_since.get_or_insert(now);
+        let is_logged = |at: Instant| now.duration_since(at) < LOG_EVERY;
+        if !self.logged_at.is_some_and(is_logged) {
+            self.logged_at = Some(now);
+            let (operation, failures) = (operation.name(), self.failures);
+            tracing::warn!(operation, %error, failures, "database error; retrying");
         }
-        let base = backoff::exponential(FIRST, 2.0, LONGEST, self.failures);
+        let base = backoff::exponential(FIRST_DELAY, 2.0, LONGEST_DELAY, self.failures);
         between(&ThreadRandom, base / 2, base)
     }
 
     /// The database answers.
-    pub(crate) fn over(&mut self) {
-        if let Some(began) = self.began.take() {
-            let seconds = began.elapsed().as_secs_f32();
-            tracing::info!(
-                failures = self.failures,
-                seconds,
-                "the database answers again"
-            );
+    pub(crate) fn recovered(&mut self) {
+        if let Some(since) = self.failing_since {
+            let (failures, seconds) = (self.failures, since.elapsed().as_secs_f32());
+            tracing::info!(failures, seconds, "database answers again");
             *self = Self::default();
         }
     }

@@ -1,25 +1,20 @@
-//! The running outbox: reads, dispatches and writes until it is shut down.
-//!
-//! [`engine`] decides what is to be done, [`agenda`] when; [`run`] is the loop that does it, with
-//! [`read`], [`work`], [`write`], [`prune`], [`sample`] and [`stop`]. [`crew`] runs the handlers,
-//! [`transactional`] those that complete their record in their own transaction; [`permit`] is the
-//! right to begin.
+//! [`Outbox::start`], and [`Dispatcher`], the handle that a program keeps.
 
 use std::{
     fmt,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
 use tokio::{sync::oneshot, task::JoinHandle, time::Instant};
+use uuid::Uuid;
 
-use super::{engine::Engine, event_loop::Run};
+use super::{
+    engine::{Engine, EngineOptions},
+    event_loop::EventLoop,
+};
 use crate::{
-    operations::health::Liveness,
-    outbox::{Error, Outbox, Result, error::While as _},
+    outbox::{Error, Inner, Outbox, Result, error::While as _},
     registry::{HandlerEntry, PermanentFailure, route::Router},
     runtime::{
         lane::{HandlerSettings, LaneSettings},
@@ -28,9 +23,8 @@ use crate::{
     store::Database,
 };
 
-/// How long [`Dispatcher::shutdown`] lets handlers finish: shorter than the half minute after which
-/// orchestrators kill.
-const SHUTDOWN: Duration = Duration::from_secs(25);
+/// How long [`Dispatcher::shutdown`] lets handlers finish. Orchestrators kill after 30 s.
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(25);
 
 impl<Db: Database> Outbox<Db> {
     /// Starts to deliver records to the handlers of this process. A recorder of
@@ -43,16 +37,15 @@ impl<Db: Database> Outbox<Db> {
         if self.inner.registry.entries().is_empty() {
             return Err(Error::NothingToDispatch);
         }
-        let running = Running::new(&self.inner.running).ok_or(Error::AlreadyRunning)?;
-        let heart = Arc::clone(&self.inner.heart);
-        let mut run = Run::new(self.clone(), self.engine());
-        run.begin().await.doing("taking the first leases")?;
+        let running = Running::new(&self.inner).ok_or(Error::AlreadyRunning)?;
+        let event_loop = EventLoop::start(self.clone()).await;
+        let event_loop = event_loop.doing("taking the first leases")?;
         let (stop, stopped) = oneshot::channel();
-        let beating = Beating::new(heart);
+        let running = running.with_task();
         let task = tokio::spawn(async move {
-            let _beating = beating;
-            run.run(stopped).await;
-            drop(running);
+            // Dropped with the task, also by a panic.
+            let _running = running;
+            event_loop.run(stopped).await;
         });
         Ok(Dispatcher {
             stop: Some(stop),
@@ -60,91 +53,92 @@ impl<Db: Database> Outbox<Db> {
         })
     }
 
-    pub(crate) fn engine(&self) -> Engine {
-        // One that takes a `Tx` has a connection of the pool while it runs: half of them at most.
+    pub(crate) fn engine(&self, owner: Uuid) -> Engine {
+        // A handler that takes a `Tx` holds a connection of the pool while it runs. One handler uses
+        // half of the pool at most.
         let connections = self.inner.pool.options().get_max_connections();
-        let places = |entry: &HandlerEntry| match entry.transactions.any() {
-            true => (connections / 2).clamp(1, PLACES),
-            false => PLACES,
+        let concurrency = |entry: &HandlerEntry| {
+            let default = if entry.transactions.any() {
+                (connections / 2).clamp(1, DEFAULT_CONCURRENCY)
+            } else {
+                DEFAULT_CONCURRENCY
+            };
+            entry.concurrency().unwrap_or(default)
         };
-        let places = |entry: &HandlerEntry| entry.concurrency().unwrap_or_else(|| places(entry));
-        self.engine_with(places, LONGEST_TURN)
+        self.engine_with(owner, concurrency, MAX_BURST)
     }
 
-    /// `places`: how many invocations of a handler may run at once. `longest_turn`: how many records
-    /// a lane may run with one place.
+    /// `concurrency`: how many invocations of a handler may run at once. `max_burst`: how many
+    /// records a lane may run with one slot.
     pub(crate) fn engine_with(
         &self,
-        places: impl Fn(&HandlerEntry) -> u32,
-        longest_turn: usize,
+        owner: Uuid,
+        concurrency: impl Fn(&HandlerEntry) -> u32,
+        max_burst: usize,
     ) -> Engine {
         let inner = &self.inner;
-        let handlers = inner
-            .registry
-            .entries()
-            .iter()
-            .map(|entry| HandlerSettings {
-                id: entry.id(),
-                places: places(entry),
-                transactional: entry.transactions.any(),
-                skips: entry.on_permanent_failure() == PermanentFailure::Skip,
-            });
+        let handlers = inner.registry.per_handler(|entry| HandlerSettings {
+            id: entry.id(),
+            concurrency: concurrency(entry),
+            is_transactional: entry.transactions.any(),
+            skips_failed: entry.on_permanent_failure() == PermanentFailure::Skip,
+        });
         let settings = LaneSettings {
-            ordered: inner.config.processing.stop_on_first_failure,
-            longest_turn,
-            handlers: handlers.collect(),
+            stop_on_failure: inner.config.processing.stop_on_first_failure,
+            max_burst,
+            handlers,
         };
         let config = &inner.config;
-        let leases = LeaseTable::new(config.lease(), config.renew_below(), Instant::now());
-        Engine::new(
-            settings,
+        let leases = LeaseTable::new(owner, config.lease(), config.renew_below(), Instant::now());
+        Engine::new(EngineOptions {
+            lanes: settings,
             leases,
-            Arc::new(Router::new(&inner.registry)),
-            inner.registry.renames(),
-            inner.partitions,
-            usize::try_from(config.processing.max_in_memory).unwrap_or(usize::MAX),
-        )
+            router: Arc::new(Router::new(&inner.registry)),
+            renames: inner.registry.renames(),
+            partitions: inner.partitions,
+            max_records: usize::try_from(config.processing.max_in_memory).unwrap_or(usize::MAX),
+        })
     }
 }
 
-/// That a dispatcher of an outbox runs. Taken by [`Outbox::start`], given back when it is dropped.
-struct Running(Arc<AtomicBool>);
+/// That a dispatcher of an outbox runs. [`Outbox::start`] takes it; dropped, another one may start.
+struct Running<Db: Database> {
+    inner: Arc<Inner<Db>>,
+    /// Its task was started, so [`Liveness`](crate::operations::health::Liveness) tells of it.
+    has_task: bool,
+}
 
-impl Running {
-    fn new(running: &Arc<AtomicBool>) -> Option<Self> {
-        let was = running.swap(true, Ordering::AcqRel);
-        (!was).then(|| Self(Arc::clone(running)))
+impl<Db: Database> Running<Db> {
+    fn new(inner: &Arc<Inner<Db>>) -> Option<Self> {
+        let was_running = inner.running.swap(true, Ordering::AcqRel);
+        (!was_running).then(|| Self {
+            inner: Arc::clone(inner),
+            has_task: false,
+        })
+    }
+
+    fn with_task(mut self) -> Self {
+        self.inner.liveness.started();
+        self.has_task = true;
+        self
     }
 }
 
-impl Drop for Running {
+impl<Db: Database> Drop for Running<Db> {
     fn drop(&mut self) {
-        self.0.store(false, Ordering::Release);
+        if self.has_task {
+            self.inner.liveness.stopped();
+        }
+        self.inner.running.store(false, Ordering::Release);
     }
 }
 
-/// That the dispatcher's task lives. Dropped with it, also by a panic.
-struct Beating(Arc<Liveness>);
+/// How many invocations of one handler run at once, unless its registration says otherwise.
+const DEFAULT_CONCURRENCY: u32 = 256;
 
-impl Beating {
-    fn new(heart: Arc<Liveness>) -> Self {
-        heart.starts();
-        Self(heart)
-    }
-}
-
-impl Drop for Beating {
-    fn drop(&mut self) {
-        self.0.ends();
-    }
-}
-
-/// How many invocations of one handler run at once, unless it says otherwise.
-const PLACES: u32 = 256;
-
-/// How many records of a lane are handed out at once: enough that the way to the handler and back
-/// costs little beside them.
-const LONGEST_TURN: usize = 32;
+/// How many records of a lane one burst has at most. Beside 32 invocations the way to the worker and
+/// back costs little.
+const MAX_BURST: usize = 32;
 
 /// A running dispatcher; see [`Outbox::start`].
 ///
@@ -164,7 +158,7 @@ impl Dispatcher {
     /// # Errors
     /// When the dispatcher had panicked.
     pub async fn shutdown(self) -> Result<()> {
-        self.shutdown_within(SHUTDOWN).await
+        self.shutdown_within(SHUTDOWN_GRACE).await
     }
 
     /// The same with another limit.

@@ -1,292 +1,320 @@
-//! The dispatcher's loop: does what the [`Engine`] and the [`Timers`] say, on two connections.
-//!
-//! One fetch and one write are under way at most, each in a task of its own that gives its
-//! connection back with its answer; handlers are run by the [`WorkerPool`].
+//! [`EventLoop`]: owns the parts, waits for one event, hands it to the part it concerns.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+// A child, so that it sees the parts, which nobody else does.
+#[path = "shutdown.rs"]
+mod shutdown;
 
-use hashbrown::HashMap;
+use std::{sync::Arc, time::Duration};
+
 use tokio::{
-    sync::{
-        mpsc::{UnboundedReceiver, unbounded_channel},
-        oneshot, watch,
-    },
-    task::JoinHandle,
-    time::{Instant, sleep_until},
+    sync::oneshot,
+    time::{Instant, sleep_until, timeout},
 };
+use uuid::Uuid;
 
-use crate::runtime::{
+use super::{
+    backoff::Operation,
     engine::Engine,
-    housekeeping::prune::PRUNE_EVERY,
-    read::{PATIENCE, Read, long_ago},
-    settle::writer::{LINGER, Written},
-    timers::Timers,
-    work::{
-        pool::{Finished, WorkerPool},
-        runner::Started,
+    fetch::{
+        FetchPlan, Fetched, PollReason,
+        reader::{ReadAnswer, Reader},
     },
+    housekeeping::Housekeeping,
+    lane::OutgoingBatch,
+    meters::Meters,
+    ownership::{
+        ClaimStamp, NeedsSweep, Ownership,
+        claim::ClaimOutcome,
+        lease_table::LeaseChanges,
+        session::SessionChange,
+        watcher::{Watcher, WatcherSettings},
+    },
+    settle::writer::Writer,
+    signals::{Signal, Signals},
+    single_task::TaskPanicked,
+    timers::Timers,
+    work::runner::Runner,
 };
 use crate::{
     outbox::{Outbox, clock::YEAR},
-    runtime::{
-        backoff::DatabaseBackoff,
-        fetch::Fetcher,
-        lane::HandlerIx,
-        meters::{Gauges, Meters},
-        ownership::{hand_over::HandOver, session::SessionState, watcher::Watcher},
-        settle::settler::Settler,
-        signals::Signals,
-    },
-    store::{Database, Lease},
-    telemetry::metrics::is_recorded,
+    store::Database,
 };
 
-/// How long the first claim waits for the session. Without it, leases that run out are all there is.
-const SESSION: Duration = Duration::from_secs(1);
+/// The first claim waits this long for the session. Without a session only leases count.
+const SESSION_TIMEOUT: Duration = Duration::from_secs(1);
+/// While the reader is busy only its answer brings something new to read, so the loop need not turn
+/// for timers of the reader more often than this.
+const BUSY_WAKE: Duration = Duration::from_millis(100);
 
-/// One running dispatcher.
-pub(in crate::runtime) struct Run<Db: Database> {
-    pub(in crate::runtime) outbox: Outbox<Db>,
-    pub(in crate::runtime) engine: Engine,
-    pub(in crate::runtime) agenda: Timers,
-    /// With their task while a fetch or a write is under way.
-    pub(in crate::runtime) fetcher: Option<Fetcher<Db>>,
-    pub(in crate::runtime) settler: Option<Settler<Db>>,
-    pub(in crate::runtime) reading: Option<JoinHandle<Read<Db>>>,
-    pub(in crate::runtime) writing: Option<JoinHandle<Written<Db>>>,
-    /// Invocations that were started, with their partitions. An answer of one that is not here any
-    /// more is ignored.
-    pub(in crate::runtime) running: HashMap<(i64, HandlerIx), Started>,
-    /// How often something was started.
-    pub(in crate::runtime) starts: u64,
-    pub(in crate::runtime) crew: WorkerPool<Db>,
-    pub(in crate::runtime) answers: UnboundedReceiver<Finished>,
-    /// When a batch was last written.
-    pub(in crate::runtime) wrote_at: Instant,
-    /// What is done waits for more.
-    pub(in crate::runtime) lingers: bool,
-    pub(in crate::runtime) outage: DatabaseBackoff,
-    pub(in crate::runtime) paused_at: Instant,
-    /// When leases were last renewed while stopping.
-    pub(in crate::runtime) renewed_at: Instant,
-    /// Since when there has been no room for what could be read.
-    pub(in crate::runtime) full_since: Option<Instant>,
-    pub(in crate::runtime) pruned_at: Instant,
-    pub(in crate::runtime) pruning: Option<JoinHandle<()>>,
-    pub(in crate::runtime) meters: Meters,
-    pub(in crate::runtime) gauges: Arc<Gauges>,
-    /// Whether gauges look at the database.
-    pub(in crate::runtime) samples: bool,
-    pub(in crate::runtime) sampled_at: Option<Instant>,
-    pub(in crate::runtime) sampling: Option<JoinHandle<()>>,
-    /// Removes old commands and messages.
-    pub(in crate::runtime) forgetting: Option<JoinHandle<()>>,
-    /// What the watcher says. It ends when this is dropped.
-    pub(in crate::runtime) session: Option<watch::Receiver<SessionState>>,
-    /// The session under which the leases were confirmed.
-    pub(in crate::runtime) confirmed: u64,
-    /// Free, and left to others since then.
-    pub(in crate::runtime) left: BTreeMap<Lease, Instant>,
-    pub(in crate::runtime) hand_over: HandOver,
-    /// How many partitions this process should own.
-    pub(in crate::runtime) share: usize,
-    /// Whether something is reserved to others, who may not take it.
-    pub(in crate::runtime) reserved: bool,
-    /// When another instance may be taken for dead, as it was seen by the last claim.
-    pub(in crate::runtime) next_expiry: Option<Instant>,
+/// The dispatcher's task. Owns every part, waits for one event at a time, and hands it to the part
+/// that it concerns. Nothing in here is shared, so nothing is locked. Dropped, everything that runs
+/// is aborted.
+pub(super) struct EventLoop<Db: Database> {
+    outbox: Outbox<Db>,
+    engine: Engine,
+    timers: Timers,
+    ownership: Ownership,
+    reader: Reader<Db>,
+    runner: Runner<Db>,
+    writer: Writer<Db>,
+    housekeeping: Housekeeping<Db>,
+    meters: Meters,
 }
 
-impl<Db: Database> Run<Db> {
-    pub(in crate::runtime) fn new(outbox: Outbox<Db>, engine: Engine) -> Self {
+impl<Db: Database> EventLoop<Db> {
+    /// Makes the first claim, so that a database that is not there is an error at the start.
+    pub(super) async fn start(outbox: Outbox<Db>) -> Result<Self, sqlx::Error> {
         let now = Instant::now();
         let inner = &outbox.inner;
-        let (finished, answers) = unbounded_channel();
-        Self {
-            agenda: Timers::new(inner.config.poll_interval.min(YEAR), now),
-            fetcher: Some(inner.fetcher()),
-            settler: Some(inner.settler()),
-            reading: None,
-            writing: None,
-            running: HashMap::new(),
-            starts: 0,
-            crew: WorkerPool::new(Arc::clone(inner), finished),
+        let (config, signals) = (&inner.config, Arc::clone(&inner.signals));
+        let mut event_loop = Self {
+            engine: outbox.engine(Uuid::now_v7()),
+            timers: Timers::new(config.poll_interval.min(YEAR), now),
+            ownership: Ownership::new(config.lease(), signals, now),
+            reader: Reader::new(inner.fetcher()),
+            runner: Runner::new(Arc::clone(inner)),
+            writer: Writer::new(inner.settler(), now),
+            housekeeping: Housekeeping::new(outbox.clone(), now),
             meters: Meters::new(&inner.registry),
-            gauges: Arc::new(Gauges::new()),
-            samples: inner.config.metrics.sampling && is_recorded(),
-            sampled_at: None,
-            sampling: None,
-            answers,
-            wrote_at: now,
-            lingers: false,
-            outage: DatabaseBackoff::default(),
-            paused_at: now,
-            renewed_at: now,
-            full_since: None,
-            pruned_at: now,
-            pruning: None,
-            forgetting: None,
-            session: None,
-            confirmed: 0,
-            left: BTreeMap::new(),
-            hand_over: HandOver::default(),
-            share: 0,
-            reserved: false,
-            next_expiry: None,
-            engine,
             outbox,
-        }
-    }
-
-    /// The first claim, so that a database that is not there is an error at the start.
-    pub(in crate::runtime) async fn begin(&mut self) -> Result<(), sqlx::Error> {
-        let Some(mut fetcher) = self.fetcher.take() else {
-            return Ok(());
         };
-        // First the session, so that nothing is owned by a process whose end nobody would see.
-        self.start_watching();
-        if let Some(session) = &mut self.session
-            && Db::HAS_SESSION_LOCKS
-        {
-            let alive = |session: &SessionState| session.number() > 1;
-            let _ = tokio::time::timeout(SESSION, session.wait_for(alive)).await;
+        event_loop.start_watcher(false);
+        if Db::HAS_SESSION_LOCKS {
+            // Before the first claim: a process must not own anything while no peer would see its end.
+            let verified = event_loop.ownership.session().verified();
+            let _ = timeout(SESSION_TIMEOUT, verified).await;
         }
-        let asked = self.asked(Instant::now());
-        let answer = fetcher.claim(&self.claim()).await;
-        self.fetcher = Some(fetcher);
-        self.claimed(asked, answer?);
-        Ok(())
+        event_loop.start_claim(Instant::now());
+        match event_loop.reader.finished().await {
+            Ok(ReadAnswer::Claimed(_, Err(error))) => return Err(error),
+            answer => event_loop.on_read(answer),
+        }
+        Ok(event_loop)
     }
 
-    fn start_watching(&mut self) {
+    fn start_watcher(&mut self, is_restart: bool) {
         let inner = &self.outbox.inner;
-        let watcher = Watcher::new(
-            inner.pool.clone(),
-            Arc::clone(&inner.sql),
-            self.engine.leases.owner,
-            Arc::clone(&inner.wake),
-            inner.config.poll_interval.min(YEAR),
-            self.lease_micros(),
-            self.session.is_some(),
-        );
-        self.session = watcher.map(|(watcher, session)| {
-            tokio::spawn(watcher.run());
-            session
+        let watcher = Watcher::new(WatcherSettings {
+            pool: inner.pool.clone(),
+            sql: Arc::clone(&inner.sql),
+            owner: self.engine.leases().owner(),
+            signals: Arc::clone(&inner.signals),
+            poll_interval: inner.config.poll_interval.min(YEAR),
+            lease_micros: self.ownership.lease_micros(),
+            is_restart,
         });
+        if let Some((watcher, session)) = watcher {
+            tokio::spawn(watcher.run());
+            self.ownership.watch_session(session);
+        }
     }
 
-    /// Runs until `stop` says within which time to stop.
-    pub(in crate::runtime) async fn run(mut self, mut stop: oneshot::Receiver<Duration>) {
-        let wake = Arc::clone(&self.outbox.inner.wake);
-        let mut answers = Vec::new();
-        let limit = loop {
+    /// Runs until the handle asks for a shutdown, or is dropped.
+    pub(super) async fn run(mut self, mut stop: oneshot::Receiver<Duration>) {
+        let signals = Arc::clone(&self.outbox.inner.signals);
+        let grace = loop {
             let now = Instant::now();
-            self.outbox.inner.heart.beats(now);
+            self.outbox.inner.liveness.tick(now);
+
+            // Each part starts what it can. A part that is busy, or has nothing to do, returns.
             self.start_work(now);
             self.start_writing(now);
             self.start_reading(now);
-            self.start_pruning(now);
-            self.start_sampling(now);
-            let next = self.next_instant(now);
-            // Nothing is lost with a branch that is dropped: channels keep what they have, tasks
-            // go on, a call to wake is remembered.
+            self.housekeeping
+                .start(now, &self.engine, self.runner.running_count());
+
+            // A branch that is dropped loses nothing: channels keep their messages, tasks continue,
+            // and a signal stays raised until it is taken.
+            let next_wake = self.next_wake(now);
             tokio::select! {
-                count = self.answers.recv_many(&mut answers, 1024) => {
-                    if count > 0 {
-                        self.handlers_finished(&mut answers);
-                    }
-                }
-                read = joined(&mut self.reading) => self.read(read),
-                written = joined(&mut self.writing) => self.wrote(written),
-                call = wake.called() => self.called(call),
-                changed = changed(&mut self.session) => if !changed {
-                    tracing::error!("the watching task panicked; it is started again");
-                    self.start_watching();
-                },
-                () = sleep_until(next) => self.meters.woken_by_timer(),
-                limit = &mut stop => break limit.ok(),
+                () = self.runner.finished() => self.runner.on_finished(&mut self.engine, &self.meters),
+                answer = self.reader.finished() => self.on_read(answer),
+                written = self.writer.finished() => self.on_written(written),
+                raised = signals.raised() => self.on_signals(raised),
+                change = self.ownership.session_changed() => self.on_session(change),
+                () = sleep_until(next_wake) => self.meters.woken_by_timer(),
+                asked = &mut stop => break asked.ok(),
             }
         };
-        match limit {
-            Some(limit) => self.stop(Instant::now() + limit.min(YEAR)).await,
-            // The handle was dropped.
+        match grace {
+            Some(grace) => self.shut_down(Instant::now() + grace.min(YEAR)).await,
             None => self.abort(),
         }
     }
 
-    /// A task of ours panicked, which nothing in it does: what it had is lost. Begins anew, as after
-    /// a crash, with what the database knows.
-    pub(in crate::runtime) fn begin_anew(&mut self) {
-        tracing::error!("a task of the dispatcher panicked; everything is read again");
-        self.stop_running(|_| true);
-        if let Some(reading) = self.reading.take() {
-            reading.abort();
+    /// Starts what the lanes offer, unless another process may own it by now.
+    fn start_work(&mut self, now: Instant) {
+        if self.engine.has_bursts() {
+            self.ownership.verify_session(now);
+            if let Some(permit) = self.ownership.permit(&self.engine, now) {
+                self.runner.start(permit, &mut self.engine);
+            }
         }
-        if let Some(writing) = self.writing.take() {
-            writing.abort();
-        }
-        let owner = self.engine.leases.owner;
-        self.engine = self.outbox.engine();
-        self.engine.leases.owner = owner;
-        self.left.clear();
-        self.hand_over = HandOver::default();
-        self.fetcher = Some(self.outbox.inner.fetcher());
-        self.settler = Some(self.outbox.inner.settler());
-        self.paused_at = long_ago(Instant::now());
     }
 
-    fn called(&mut self, call: Signals) {
+    fn start_writing(&mut self, now: Instant) {
+        let (offset, nothing_runs) = (self.outbox.inner.offset(), self.runner.is_idle());
+        self.writer
+            .start(now, &mut self.engine, offset, nothing_runs);
+    }
+
+    /// Claims and fetches share the reading connection; a claim that is due goes first.
+    fn start_reading(&mut self, now: Instant) {
+        if !self.reader.is_idle() || now < self.timers.not_before() {
+            return;
+        }
+        if now >= self.ownership.claim_at(&self.engine) {
+            self.start_claim(now);
+            return;
+        }
+        self.reader.evict_if_crowded(now, &mut self.engine);
+        let request = self.timers.take_request(now, self.outbox.inner.offset());
+        if request.due && self.engine.is_full() {
+            self.timers.due_found_no_room(now);
+        }
+        if let Some(plan) = self.engine.plan_fetch(request) {
+            if request.poll != Some(PollReason::Timer) {
+                // What this fetch brings is started at once.
+                self.ownership.verify_session(now);
+            }
+            self.reader.start_fetch(plan);
+        }
+    }
+
+    fn start_claim(&mut self, now: Instant) {
+        let (stamp, request) = self.ownership.start_claim(now, &mut self.engine);
+        self.reader.start_claim(stamp, request);
+    }
+
+    fn on_read(&mut self, answer: Result<ReadAnswer, TaskPanicked>) {
         let now = Instant::now();
-        self.meters.woken(call);
-        if call.soon {
-            self.agenda.published(now);
-        }
-        if call.later {
-            self.agenda.scheduled(now);
-        }
-        if call.now {
-            self.agenda.all(now);
-        }
-        if call.records {
-            self.agenda.records(now);
-        }
-        if call.paused || call.leases {
-            self.paused_at = long_ago(now);
+        match answer {
+            Ok(ReadAnswer::Claimed(stamp, Ok(outcome))) => self.on_claimed(now, stamp, outcome),
+            Ok(ReadAnswer::Fetched(plan, Ok(fetched))) => self.on_fetched(now, &plan, fetched),
+            Ok(ReadAnswer::Claimed(_, Err(error))) => {
+                self.on_read_failed(now, Operation::Claim, &error);
+            }
+            Ok(ReadAnswer::Fetched(plan, Err(error))) => {
+                self.engine.on_fetch_failed(*plan);
+                // What this fetch would have found has to be found by another one.
+                self.timers.sweep_now(now);
+                self.on_read_failed(now, Operation::Fetch, &error);
+            }
+            // Only a shutdown renews and leaves.
+            Ok(ReadAnswer::Renewed(..) | ReadAnswer::Left(..)) => {}
+            Err(TaskPanicked) => self.reset(),
         }
     }
 
-    fn next_instant(&mut self, now: Instant) -> Instant {
-        let held_up = self.crew.help(now);
-        let mut next = self.agenda.next().min(self.claim_at());
-        next = next.min(self.pruned_at + PRUNE_EVERY);
-        next = self.sample_at().map_or(next, |then| next.min(then));
-        if let Some(since) = self.full_since {
-            next = next.min(since + PATIENCE);
-        }
-        // Waking up earlier would only find that it is too early.
-        next = next.max(self.agenda.not_before());
-        if self.reading.is_some() {
-            // Only the answer can bring something new to read.
-            next = next.max(now + Duration::from_millis(100));
-        }
-        if self.lingers {
-            next = next.min(self.wrote_at + LINGER);
-        }
-        held_up.map_or(next, |then| next.min(then))
+    fn on_read_failed(&mut self, now: Instant, operation: Operation, error: &sqlx::Error) {
+        let delay = self.reader.failed(operation, error);
+        self.ownership.request_claim();
+        self.timers.wait_until(now + delay);
     }
-}
 
-/// When the session changes. False if whoever tells it is gone.
-async fn changed(session: &mut Option<watch::Receiver<SessionState>>) -> bool {
-    match session {
-        Some(session) => session.changed().await.is_ok(),
-        None => std::future::pending().await,
+    fn on_claimed(&mut self, now: Instant, stamp: ClaimStamp, outcome: ClaimOutcome) {
+        self.reader.recovered();
+        let changes = self.apply_leases(stamp, &outcome);
+        let needs_sweep = self
+            .ownership
+            .rebalance(now, outcome, &changes, &mut self.engine);
+        if needs_sweep == NeedsSweep::Yes {
+            self.timers.sweep_now(now);
+        }
     }
-}
 
-/// The answer of a task, once it has one; never if there is no task. `None` if it panicked.
-pub(in crate::runtime) async fn joined<T>(task: &mut Option<JoinHandle<T>>) -> Option<T> {
-    match task {
-        Some(task) => task.await.ok(),
-        None => std::future::pending().await,
+    /// What is owned from now on. Invocations of lost partitions are cancelled, and memory forgets
+    /// them, before anything is closed or opened.
+    fn apply_leases(&mut self, stamp: ClaimStamp, outcome: &ClaimOutcome) -> LeaseChanges {
+        let changes = self
+            .ownership
+            .apply_leases(stamp, outcome, &mut self.engine);
+        if !changes.lost.is_empty() {
+            let cancelled = self.runner.cancel(|part| changes.lost.contains(&part));
+            self.engine.drop_partitions(&changes.lost, &cancelled);
+            self.meters.leases_lost(changes.lost.len());
+        }
+        self.housekeeping.set_ownership(outcome);
+        changes
+    }
+
+    fn on_fetched(&mut self, now: Instant, plan: &FetchPlan, fetched: Fetched) {
+        self.reader.recovered();
+        let summary = self.engine.on_fetched(plan, fetched);
+        self.meters.late_found(summary.late_found);
+        if summary.looked_for_due {
+            self.timers.next_due(now, summary.next_due, summary.due > 0);
+        }
+        if summary.new > 0 || summary.expects_late {
+            self.timers.expect_late(now);
+        }
+    }
+
+    fn on_written(&mut self, written: Result<OutgoingBatch, TaskPanicked>) {
+        let Ok(written) = written else {
+            self.reset();
+            return;
+        };
+        self.meters.written(written.batch());
+        // Only now: a fetch before the delivery was written would find nothing.
+        if let Some(delay) = written.batch().first_due() {
+            self.timers.due_in(Instant::now(), delay);
+        }
+        self.engine.on_written(written);
+    }
+
+    fn on_signals(&mut self, raised: Signals) {
+        let now = Instant::now();
+        self.meters.woken(raised);
+        self.timers.on_signals(raised, now);
+        if raised.has(Signal::PauseChanged) || raised.has(Signal::OwnershipChanged) {
+            self.ownership.request_claim();
+        }
+    }
+
+    fn on_session(&mut self, change: SessionChange) {
+        if change == SessionChange::WatcherGone {
+            tracing::error!("watcher panicked; restarting it");
+            self.start_watcher(true);
+        }
+    }
+
+    /// A task panicked, and what it had is lost. Forgets everything in memory and reads it again, as
+    /// after a crash. What was not written is delivered again.
+    fn reset(&mut self) {
+        tracing::error!("task of the dispatcher panicked; reading everything again");
+        self.runner.cancel(|_| true);
+        let inner = &self.outbox.inner;
+        self.engine = self.outbox.engine(self.engine.leases().owner());
+        self.ownership.reset();
+        self.reader.replace(inner.fetcher());
+        self.writer.replace(inner.settler());
+    }
+
+    /// The earliest of what the parts say. What needs the reader waits for it.
+    fn next_wake(&mut self, now: Instant) -> Instant {
+        let not_before = if self.reader.is_idle() {
+            self.timers.not_before()
+        } else {
+            self.timers.not_before().max(now + BUSY_WAKE)
+        };
+        let read_at = [
+            self.timers.next_wake(),
+            self.ownership.claim_at(&self.engine),
+        ]
+        .into_iter()
+        .chain(self.reader.next_wake())
+        .min()
+        .map(|at| at.max(not_before));
+        [
+            read_at,
+            self.writer.next_wake(),
+            self.runner.next_wake(now),
+            self.housekeeping.next_wake(),
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+        .unwrap_or(now + BUSY_WAKE)
     }
 }

@@ -1,5 +1,9 @@
 //! The dispatcher: owns partitions, fetches records, orders them in lanes, runs handlers and
 //! settles what became of them.
+//!
+//! A record passes [`signals`], [`event_loop`], [`timers`], [`engine`], [`fetch`], [`lane`],
+//! [`work`] and [`settle`], in this order. [`ownership`] says which partitions are ours,
+//! [`housekeeping`] works beside everything else, and `shutdown.rs` is the end of all of it.
 
 pub(crate) mod backoff;
 mod dispatcher;
@@ -10,10 +14,11 @@ mod housekeeping;
 pub(crate) mod lane;
 pub(crate) mod meters;
 pub(crate) mod ownership;
-mod read;
 pub(crate) mod settle;
-mod shutdown;
 pub(crate) mod signals;
+mod single_task;
+#[cfg(test)]
+mod tests;
 mod timers;
 pub(crate) mod work;
 

@@ -1,197 +1,196 @@
-//! The end: what runs is finished, what became of it written, what is owned given up.
+//! [`EventLoop::shut_down`]: finish, write, release, leave.
 
-use std::time::Duration;
+use std::{mem, time::Duration};
 
 use tokio::time::{Instant, sleep_until, timeout_at};
 
-use crate::runtime::{
-    event_loop::{Run, joined},
-    read::{Answer, Read},
+use super::EventLoop;
+use crate::{
+    runtime::{
+        backoff::Operation,
+        fetch::reader::{ReadAnswer, Release},
+        settle::writer::Flushed,
+        single_task::TaskPanicked,
+    },
+    store::{Database, Lease},
 };
-use crate::store::{Database, Lease};
 
-/// LeaseTable that could not be renewed while stopping: not again before this.
-const RENEW_AGAIN: Duration = Duration::from_millis(100);
+/// Leases that could not be renewed are renewed again after 100 ms at the earliest.
+const RENEW_RETRY: Duration = Duration::from_millis(100);
+/// What was finished in time is written for at least this long after the deadline.
+const FLUSH_TIME: Duration = Duration::from_secs(1);
+/// What is under way on the reading connection may take this long, and the last release as long.
+const LEAVE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How far a process is that leaves. Dropped at its end, when everything is given up.
-#[derive(Debug, Default)]
-struct Leaving {
-    /// The others know that it has no share any more.
-    said: bool,
-    /// Not in memory any more, and not given up yet.
-    drained: Vec<Lease>,
-    not_before: Option<Instant>,
+/// How far a process is that leaves the cluster while handlers still run.
+#[derive(Debug)]
+struct Departure {
+    /// Peers know that this instance wants no share any more.
+    is_announced: bool,
+    /// Drained, not released yet.
+    to_release: Vec<Lease>,
+    /// The next release waits until then, after an error.
+    release_at: Instant,
+    /// The next renewal waits until then.
+    renew_at: Instant,
 }
 
-impl<Db: Database> Run<Db> {
-    /// Lets what runs finish until then, writes what became of it, and gives the leases up, each
-    /// as soon as nothing of it runs: what else is in a partition does not wait for a slow handler.
-    pub(in crate::runtime) async fn stop(mut self, until: Instant) {
-        self.stop_pruning();
+impl<Db: Database> EventLoop<Db> {
+    /// Lets handlers finish until then, writes what became of their records, and releases each
+    /// lease as soon as nothing of its partition runs: its other keys do not wait for a slow
+    /// handler. The reader's task announces, renews and releases, so that a database that hangs does
+    /// not keep this loop from taking results.
+    pub(super) async fn shut_down(mut self, deadline: Instant) {
+        self.housekeeping.stop_pruning();
         self.engine.keep_open(0);
-        let (mut answers, mut leaving) = (Vec::new(), Leaving::default());
-        while !self.running.is_empty() {
-            self.outbox.inner.heart.beats(Instant::now());
-            self.write_now();
-            leaving.drained.extend(self.engine.give_up_drained());
-            let left = self.leave_with(&mut leaving);
-            if timeout_at(until, left).await.is_err() {
-                break;
-            }
-            // Nobody else may run what still runs here, however long that takes.
-            let renew_at = self
-                .engine
-                .leases
-                .renew_at()
-                .max(self.renewed_at + RENEW_AGAIN);
-            let again = leaving.not_before.unwrap_or(until);
-            let again = self.crew.help(Instant::now()).unwrap_or(until).min(again);
+        let now = Instant::now();
+        let mut departure = Departure {
+            is_announced: false,
+            to_release: Vec::new(),
+            release_at: now,
+            renew_at: now,
+        };
+        while !self.runner.is_idle() && Instant::now() < deadline {
+            let now = Instant::now();
+            self.outbox.inner.liveness.tick(now);
+            let offset = self.outbox.inner.offset();
+            self.writer.start_now(&mut self.engine, offset);
+            departure.to_release.extend(self.engine.release_drained());
+            let next_departure = self.start_departing(now, &mut departure);
+            let next_wake = [next_departure, self.runner.next_wake(now)]
+                .into_iter()
+                .flatten()
+                .fold(deadline, Instant::min);
             tokio::select! {
-                count = self.answers.recv_many(&mut answers, 1024) => {
-                    if count > 0 {
-                        self.handlers_finished(&mut answers);
-                    }
-                }
-                read = joined(&mut self.reading) => self.read_too_late(read),
-                written = joined(&mut self.writing) => self.wrote(written),
-                () = sleep_until(renew_at), if self.fetcher.is_some() => {
-                    if timeout_at(until, self.renew()).await.is_err() {
-                        break;
-                    }
-                }
-                () = sleep_until(again.min(until)) => {
-                    if Instant::now() >= until {
-                        break;
-                    }
-                }
+                () = self.runner.finished() => self.runner.on_finished(&mut self.engine, &self.meters),
+                answer = self.reader.finished() => self.on_late_read(answer, &mut departure),
+                written = self.writer.finished() => self.on_written(written),
+                () = sleep_until(next_wake) => {}
             }
         }
-        let stopped = self.stop_running(|_| true);
-        if !stopped.is_empty() {
+        self.runner.take_results(&mut self.engine, &self.meters);
+        let invocations = self.runner.cancel(|_| true).len();
+        if invocations > 0 {
             tracing::warn!(
-                invocations = stopped.len(),
-                "stopped before they had finished; their records are delivered again"
+                invocations,
+                "handlers cancelled before they had finished; their records are delivered again"
             );
         }
-        self.engine.lanes.leave();
-        // A batch that is being written is waited for, and then what has come up since.
-        let flushed = timeout_at(until.max(Instant::now() + Duration::from_secs(1)), async {
-            loop {
-                if let Some(writing) = self.writing.take() {
-                    let written = writing.await.ok();
-                    self.wrote(written);
-                }
-                self.write_now();
-                if self.writing.is_none() {
-                    break;
-                }
-            }
-        });
-        if flushed.await.is_err() {
+        self.engine.split_partly_done();
+        let until = deadline.max(Instant::now() + FLUSH_TIME);
+        let offset = self.outbox.inner.offset();
+        let flushed = self
+            .writer
+            .flush(&mut self.engine, &self.meters, offset, until)
+            .await;
+        if flushed == Flushed::NotEverything {
             tracing::warn!(
                 "stopped before everything was written; some records are delivered again"
             );
         }
-        self.release().await;
-        self.stop_sampling();
+        self.leave_cluster(departure).await;
+        self.housekeeping.stop();
     }
 
-    /// What was read while we stop is left to whoever comes next. LeaseTable that were taken are to
-    /// be given up too.
-    pub(in crate::runtime) fn read_too_late(&mut self, read: Option<Read<Db>>) {
-        self.reading = None;
-        let Some(Read { fetcher, answer }) = read else {
-            self.fetcher = Some(self.outbox.inner.fetcher());
-            return;
-        };
-        self.fetcher = Some(fetcher);
+    /// Renews what still runs here, however long that takes: no other process may run it. Says that
+    /// this instance wants no share, or peers would take it for dead, and releases what is drained.
+    /// Returns when to look again, unless the reader is busy.
+    fn start_departing(&mut self, now: Instant, departure: &mut Departure) -> Option<Instant> {
+        if !self.reader.is_idle() {
+            return None;
+        }
+        let leases = self.engine.leases();
+        let (owner, renew_at) = (leases.owner(), leases.renew_at().max(departure.renew_at));
+        let wants_release = !departure.is_announced || !departure.to_release.is_empty();
+        if now >= renew_at {
+            departure.renew_at = now + RENEW_RETRY;
+            self.reader
+                .start_renewing(owner, self.ownership.lease_micros());
+            None
+        } else if wants_release && now >= departure.release_at {
+            let leases = mem::take(&mut departure.to_release);
+            self.reader.start_leaving(owner, Release::Only(leases));
+            None
+        } else if wants_release {
+            Some(renew_at.min(departure.release_at))
+        } else {
+            Some(renew_at)
+        }
+    }
+
+    /// What was read is left to other processes. Leases that were claimed are released like the
+    /// others.
+    fn on_late_read(
+        &mut self,
+        answer: Result<ReadAnswer, TaskPanicked>,
+        departure: &mut Departure,
+    ) {
         match answer {
-            Answer::ClaimRequest(asked, Ok(claimed)) => {
-                self.owns(asked, &claimed);
+            Ok(ReadAnswer::Claimed(stamp, Ok(outcome))) => {
+                self.apply_leases(stamp, &outcome);
                 self.engine.keep_open(0);
             }
-            Answer::ClaimRequest(_, Err(_)) => {}
-            Answer::FetchPlan(round, _) => self.engine.failed(*round),
+            Ok(ReadAnswer::Claimed(_, Err(_))) => {}
+            Ok(ReadAnswer::Fetched(plan, _)) => self.engine.on_fetch_failed(*plan),
+            Ok(ReadAnswer::Renewed(sent_at, Ok(()))) => {
+                self.reader.recovered();
+                self.engine.leases_renewed(sent_at);
+            }
+            Ok(ReadAnswer::Renewed(_, Err(error))) => {
+                self.reader.failed(Operation::Claim, &error);
+            }
+            Ok(ReadAnswer::Left(_, Ok(()))) => {
+                self.reader.recovered();
+                departure.is_announced = true;
+            }
+            Ok(ReadAnswer::Left(release, Err(error))) => {
+                let delay = self.reader.failed(Operation::HandOver, &error);
+                departure.release_at = Instant::now() + delay;
+                if let Release::Only(leases) = release {
+                    departure.to_release.extend(leases);
+                }
+            }
+            Err(TaskPanicked) => self.reader.replace(self.outbox.inner.fetcher()),
         }
     }
 
-    /// Says that this process has no share any more, or it would be taken for dead, and gives up
-    /// what is drained: the others share it.
-    async fn leave_with(&mut self, leaving: &mut Leaving) {
-        let owner = self.engine.leases.owner;
-        let todo = !leaving.said || !leaving.drained.is_empty();
-        if leaving.not_before.is_some_and(|then| Instant::now() < then) {
-            return;
-        }
-        leaving.not_before = None;
-        let Some(fetcher) = self.fetcher.as_mut().filter(|_| todo) else {
-            return;
-        };
-        match fetcher.leave(owner, Some(leaving.drained.clone())).await {
-            Ok(()) => {
-                *leaving = Leaving {
-                    said: true,
-                    ..Leaving::default()
-                };
-            }
-            Err(error) => {
-                let wait = self.outage.failed("handing its partitions over", &error);
-                leaving.not_before = Some(Instant::now() + wait);
+    /// Releases everything, once what is under way on the reading connection has ended.
+    async fn leave_cluster(&mut self, mut departure: Departure) {
+        if !self.reader.is_idle() {
+            let limit = Instant::now() + LEAVE_TIMEOUT;
+            match timeout_at(limit, self.reader.finished()).await {
+                Ok(answer) => self.on_late_read(answer, &mut departure),
+                Err(_) => self.reader.replace(self.outbox.inner.fetcher()),
             }
         }
-    }
-
-    pub(in crate::runtime) async fn renew(&mut self) {
-        let (owner, micros) = (self.engine.leases.owner, self.lease_micros());
-        self.renewed_at = Instant::now();
-        let Some(fetcher) = &mut self.fetcher else {
-            return;
-        };
-        match fetcher.renew(owner, micros).await {
-            Ok(()) => self.engine.leases.renewed(self.renewed_at),
-            Err(error) => {
-                self.outage.failed("renewing its leases", &error);
+        let owner = self.engine.leases().owner();
+        let limit = Instant::now() + LEAVE_TIMEOUT;
+        // Once more after an error: a row that is to be deleted may be locked by a transaction that
+        // waits for another row of this one.
+        let mut failed = None;
+        for _ in 0..2 {
+            self.reader.start_leaving(owner, Release::Everything);
+            match timeout_at(limit, self.reader.finished()).await {
+                Ok(Ok(ReadAnswer::Left(_, Ok(())))) => {
+                    tracing::info!("stopped and released its partitions");
+                    return;
+                }
+                Ok(Ok(ReadAnswer::Left(_, Err(error)))) => failed = Some(error),
+                Ok(_) | Err(_) => break,
             }
         }
-    }
-
-    pub(in crate::runtime) async fn release(&mut self) {
-        let limit = Duration::from_secs(2);
-        if let Some(mut reading) = self.reading.take() {
-            match tokio::time::timeout(limit, &mut reading).await {
-                Ok(read) => self.read_too_late(read.ok()),
-                Err(_) => reading.abort(),
-            }
-        }
-        let owner = self.engine.leases.owner;
-        let fetcher = self.fetcher.take();
-        let mut fetcher = fetcher.unwrap_or_else(|| self.outbox.inner.fetcher());
-        let left = tokio::time::timeout(limit, async {
-            // Once more: what it locks may be in the way of another transaction.
-            match fetcher.leave(owner, None).await {
-                Ok(()) => Ok(()),
-                Err(_) => fetcher.leave(owner, None).await,
-            }
-        });
-        match left.await {
-            Ok(Ok(())) => tracing::info!("stopped, and gave its partitions up"),
-            Ok(Err(error)) => tracing::warn!(%error, "stopped; its leases run out by themselves"),
-            Err(_) => tracing::warn!("stopped; its leases run out by themselves"),
-        }
-    }
-
-    pub(in crate::runtime) fn abort(mut self) {
-        self.stop_pruning();
-        self.stop_sampling();
-        self.stop_running(|_| true);
-        if let Some(reading) = self.reading.take() {
-            reading.abort();
-        }
-        if let Some(writing) = self.writing.take() {
-            writing.abort();
-        }
+        let error = failed.map(tracing::field::display);
         tracing::warn!(
-            "the dispatcher was dropped without `shutdown`; others take over as from a process that died"
+            error,
+            "stopped without releasing its leases; peers take over when they expire"
+        );
+    }
+
+    /// The handle was dropped: everything is aborted, as if the process had died.
+    pub(super) fn abort(mut self) {
+        self.housekeeping.stop();
+        tracing::warn!(
+            "dispatcher dropped without `shutdown`; peers take over as from a process that died"
         );
     }
 }

@@ -1,52 +1,48 @@
-//! When the dispatcher does what: pure arithmetic on instants.
+//! [`Timers`]: when to poll, sweep, look for due and for late records.                     (pure)
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Something was published here and may be committed at any moment: look after this long, then
-/// after twice that, and so on.
-const FIRST_PROBE: Duration = Duration::from_millis(1);
-/// But not less often than this, until it is left to the poll.
-const LONGEST_PROBE: Duration = Duration::from_millis(500);
-/// How often to look for late committers.
-const LATE_EVERY: Duration = Duration::from_millis(400);
-/// How often to read everything again.
-const SWEEP_EVERY: Duration = Duration::from_secs(120);
-/// Overdue, and already in memory or without room: not again before this.
-const DUE_AGAIN: Duration = Duration::from_millis(50);
+use super::{
+    fetch::{FetchRequest, PollReason},
+    signals::{Signal, Signals},
+};
 
-/// First what is pending, then what is due.
+/// After this process published, the record may be committed at any moment: the first probe comes
+/// after 1 ms, and the gap to the next doubles each time.
+const FIRST_PROBE: Duration = Duration::from_millis(1);
+/// The gap grows up to 500 ms. After one poll interval the probes end, and the poll finds the rest.
+const LONGEST_PROBE: Duration = Duration::from_millis(500);
+/// The time between two looks for records of late writers.
+const LATE_EVERY: Duration = Duration::from_millis(400);
+/// The time between two sweeps.
+const SWEEP_EVERY: Duration = Duration::from_secs(120);
+/// Records that are overdue, and in memory already or without room, are looked for again after
+/// 50 ms. While all of them are in memory, that time doubles up to 800 ms.
+const DUE_AGAIN: Duration = Duration::from_millis(50);
+const LONGEST_DUE_AGAIN: Duration = Duration::from_millis(800);
+/// After a signal of a peer the pending records are read first, and due ones 100 ms later.
 const DUE_AFTER: Duration = Duration::from_millis(100);
 
-const LONGEST_DUE_AGAIN: Duration = Duration::from_millis(800);
-
-/// Why all partitions are looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::runtime) enum Poll {
-    /// Something was published, or may have been.
-    Prompted,
-    /// It is time, and nothing says that there is anything.
-    Unprompted,
-}
-
-/// When what is to be done next. Written by the dispatcher's loop only.
+/// When to read what. The event loop writes and reads it.
 #[derive(Debug)]
 pub(in crate::runtime) struct Timers {
     poll_interval: Duration,
     poll: Instant,
-    /// Whether something says that the next poll will find something.
-    prompted: bool,
+    /// Whether a signal says that the next poll will find something.
+    is_signalled: bool,
     due: Instant,
     due_gap: Duration,
     late: Option<Instant>,
     sweep: Instant,
+    /// The next probe, and the gap before it.
     probe: Option<(Instant, Duration)>,
-    /// When something was published here last.
+    /// When this process published last.
     published_at: Option<Instant>,
-    /// Whether probing also looks for what is due, and so when the next of it is.
+    /// Whether a probe also looks for due records, and so for the time of the next one.
     probes_due: bool,
-    /// After an error: nothing before this.
+    /// Nothing is read before this, after an error.
     not_before: Instant,
 }
 
@@ -55,7 +51,7 @@ impl Timers {
         Self {
             poll_interval,
             poll: now,
-            prompted: true,
+            is_signalled: true,
             due: now,
             late: None,
             sweep: now,
@@ -67,69 +63,96 @@ impl Timers {
         }
     }
 
-    /// Something was published; its transaction will end soon.
-    pub(in crate::runtime) fn published(&mut self, now: Instant) {
-        // Not later than it would have been: who publishes all the time must not put it off.
+    pub(in crate::runtime) fn on_signals(&mut self, raised: Signals, now: Instant) {
+        if raised.has(Signal::Published) {
+            self.published(now);
+        }
+        if raised.has(Signal::PublishedForLater) {
+            self.published_for_later(now);
+        }
+        if raised.has(Signal::Requested) {
+            self.requested(now);
+        }
+        if raised.has(Signal::PeerPublished) {
+            self.peer_published(now);
+        }
+    }
+
+    /// This process published; the transaction will end soon.
+    fn published(&mut self, now: Instant) {
+        // Never later than before: a process that publishes all the time must not put it off.
         let at = now + FIRST_PROBE;
         let at = self.probe.map_or(at, |(probe, _)| probe.min(at));
         self.probe = Some((at, FIRST_PROBE));
         self.published_at = Some(now);
     }
 
-    /// The same, of something that is due later: without a look after the commit, nobody here
-    /// would know when.
-    pub(in crate::runtime) fn scheduled(&mut self, now: Instant) {
+    /// The same, of a record that is due later. Only a look for due records after the commit tells
+    /// this process when.
+    fn published_for_later(&mut self, now: Instant) {
         self.published(now);
         self.probes_due = true;
     }
 
-    /// Everything is to be looked at now.
-    pub(in crate::runtime) fn all(&mut self, now: Instant) {
+    /// Pending and due records are to be read now.
+    fn requested(&mut self, now: Instant) {
         self.poll = now;
-        self.prompted = true;
+        self.is_signalled = true;
         self.due = now;
     }
 
     /// Records were committed, and some of them may be due at a later time.
-    pub(in crate::runtime) fn records(&mut self, now: Instant) {
+    fn peer_published(&mut self, now: Instant) {
         self.poll = now;
-        self.prompted = true;
+        self.is_signalled = true;
         self.due_in(now, DUE_AFTER);
     }
 
-    /// Everything is to be read again now.
-    pub(in crate::runtime) fn sweep(&mut self, now: Instant) {
-        self.all(now);
+    /// Everything is to be read again from id 0 now.
+    pub(in crate::runtime) fn sweep_now(&mut self, now: Instant) {
+        self.requested(now);
         self.sweep = now;
     }
 
-    /// Nothing before then.
+    /// Nothing is read before then.
     pub(in crate::runtime) fn wait_until(&mut self, then: Instant) {
         self.not_before = then;
     }
 
-    /// A delivery was written that is due after this long.
+    /// A delivery was written that is due after this delay.
     pub(in crate::runtime) fn due_in(&mut self, now: Instant, delay: Duration) {
         self.due = self.due.min(now + delay);
     }
 
-    /// What was due found no room.
-    pub(in crate::runtime) fn due_again(&mut self, now: Instant) {
+    /// There is no room for due records. Without this, retries of all handlers would wait for the
+    /// next poll.
+    pub(in crate::runtime) fn due_found_no_room(&mut self, now: Instant) {
         self.due_in(now, DUE_AGAIN);
     }
 
-    /// After an error: nothing is to be started before this.
     pub(in crate::runtime) fn not_before(&self) -> Instant {
         self.not_before
     }
 
-    pub(in crate::runtime) fn may_start(&self, now: Instant) -> bool {
-        now >= self.not_before
+    /// What to read now.
+    pub(in crate::runtime) fn take_request(
+        &mut self,
+        now: Instant,
+        clock_offset: i64,
+    ) -> FetchRequest {
+        let poll = self.take_poll(now);
+        // A late record may be in any partition.
+        let late = self.take_late(now).then_some(PollReason::Signalled);
+        FetchRequest {
+            poll: late.or(poll),
+            due: self.take_due(now),
+            sweep: self.take_sweep(now),
+            clock_offset,
+        }
     }
 
-    /// Whether all partitions are to be looked at, and why; if so, when next.
-    pub(in crate::runtime) fn take_poll(&mut self, now: Instant) -> Option<Poll> {
-        let probed = match self.probe {
+    fn take_poll(&mut self, now: Instant) -> Option<PollReason> {
+        let has_probed = match self.probe {
             Some((at, gap)) if now >= at => {
                 let gap = (gap * 2).min(LONGEST_PROBE);
                 let since = self.published_at.map_or(gap, |at| now.duration_since(at));
@@ -142,18 +165,18 @@ impl Timers {
             }
             _ => false,
         };
-        let polled = now >= self.poll;
-        if polled {
+        let has_polled = now >= self.poll;
+        if has_polled {
             self.poll = now + self.poll_interval;
         }
-        let prompted = probed || polled && std::mem::take(&mut self.prompted);
-        match prompted {
-            true => Some(Poll::Prompted),
-            false => polled.then_some(Poll::Unprompted),
+        if has_probed || has_polled && std::mem::take(&mut self.is_signalled) {
+            Some(PollReason::Signalled)
+        } else {
+            has_polled.then_some(PollReason::Timer)
         }
     }
 
-    pub(in crate::runtime) fn take_due(&mut self, now: Instant) -> bool {
+    fn take_due(&mut self, now: Instant) -> bool {
         let due = now >= self.due;
         if due {
             self.due = now + self.poll_interval;
@@ -161,15 +184,11 @@ impl Timers {
         due
     }
 
-    pub(in crate::runtime) fn take_late(&mut self, now: Instant) -> bool {
-        let late = self.late.is_some_and(|at| now >= at);
-        if late {
-            self.late = None;
-        }
-        late
+    fn take_late(&mut self, now: Instant) -> bool {
+        self.late.take_if(|at| now >= *at).is_some()
     }
 
-    pub(in crate::runtime) fn take_sweep(&mut self, now: Instant) -> bool {
+    fn take_sweep(&mut self, now: Instant) -> bool {
         let sweep = now >= self.sweep;
         if sweep {
             self.sweep = now + SWEEP_EVERY;
@@ -177,18 +196,18 @@ impl Timers {
         sweep
     }
 
-    /// The database said in how many microseconds something is due; `brought` tells whether this
-    /// fetch had something new of that kind.
+    /// The database said in how many microseconds a record is due. `has_new`: this fetch brought
+    /// due records that were not in memory.
     pub(in crate::runtime) fn next_due(
         &mut self,
         now: Instant,
         micros: Option<i64>,
-        brought: bool,
+        has_new: bool,
     ) {
         let Some(micros) = micros else { return };
         let until = Duration::from_micros(u64::try_from(micros).unwrap_or(0));
-        if until.is_zero() && !brought {
-            // All of it is in memory, running: less and less often.
+        if until.is_zero() && !has_new {
+            // All that is due is in memory.
             self.due_in(now, self.due_gap);
             self.due_gap = (self.due_gap * 2).min(LONGEST_DUE_AGAIN);
             return;
@@ -197,26 +216,20 @@ impl Timers {
         self.due_in(now, until);
     }
 
-    /// A record may come late.
-    pub(in crate::runtime) fn may_be_late(&mut self, now: Instant) {
+    /// A transaction that is still open may commit a record below what was read.
+    pub(in crate::runtime) fn expect_late(&mut self, now: Instant) {
         self.late.get_or_insert(now + LATE_EVERY);
     }
 
-    /// When to look at this again if nothing else happens.
-    pub(in crate::runtime) fn next(&self) -> Instant {
+    pub(in crate::runtime) fn next_wake(&self) -> Instant {
         let probe = self.probe.map(|(at, _)| at);
-        [
-            Some(self.poll),
-            Some(self.due),
-            Some(self.sweep),
-            self.late,
-            probe,
-        ]
-        .into_iter()
-        .flatten()
-        .min()
-        .unwrap_or(self.poll)
-        .max(self.not_before)
+        let always = self.poll.min(self.due).min(self.sweep);
+        let next = self
+            .late
+            .into_iter()
+            .chain(probe)
+            .fold(always, Instant::min);
+        next.max(self.not_before)
     }
 }
 
@@ -227,94 +240,110 @@ mod tests {
     const MS: Duration = Duration::from_millis(1);
 
     fn idle(now: Instant) -> Timers {
-        let mut agenda = Timers::new(Duration::from_secs(5), now);
-        assert!(agenda.take_sweep(now) && agenda.take_poll(now).is_some() && agenda.take_due(now));
-        agenda
+        let mut timers = Timers::new(Duration::from_secs(5), now);
+        assert!(timers.take_sweep(now) && timers.take_poll(now).is_some() && timers.take_due(now));
+        timers
     }
 
     #[tokio::test(start_paused = true)]
-    async fn idle_it_sleeps_until_the_next_poll() {
+    async fn idle_it_waits_until_the_next_poll() {
         let now = Instant::now();
-        let mut agenda = idle(now);
-        assert_eq!(agenda.next(), now + Duration::from_secs(5));
-        assert!(agenda.take_poll(now).is_none() && !agenda.take_due(now) && !agenda.take_late(now));
+        let mut timers = idle(now);
+        assert_eq!(timers.next_wake(), now + Duration::from_secs(5));
+        assert!(timers.take_poll(now).is_none() && !timers.take_due(now) && !timers.take_late(now));
         let then = now + Duration::from_secs(5);
-        assert_eq!(agenda.take_poll(then), Some(Poll::Unprompted));
-        agenda.records(then);
-        assert_eq!(agenda.take_poll(then), Some(Poll::Prompted));
-        agenda.published(then);
-        assert_eq!(agenda.take_poll(then + FIRST_PROBE), Some(Poll::Prompted));
-        let then = then + Duration::from_secs(20);
-        agenda.take_poll(then);
+        assert_eq!(timers.take_poll(then), Some(PollReason::Timer));
+        timers.peer_published(then);
+        assert_eq!(timers.take_poll(then), Some(PollReason::Signalled));
+        timers.published(then);
         assert_eq!(
-            agenda.take_poll(then + Duration::from_secs(5)),
-            Some(Poll::Unprompted)
+            timers.take_poll(then + FIRST_PROBE),
+            Some(PollReason::Signalled)
+        );
+        let then = then + Duration::from_secs(20);
+        timers.take_poll(then);
+        assert_eq!(
+            timers.take_poll(then + Duration::from_secs(5)),
+            Some(PollReason::Timer)
         );
     }
 
     #[tokio::test(start_paused = true)]
     async fn after_a_publish_it_looks_less_and_less_often() {
         let start = Instant::now();
-        let mut agenda = idle(start);
-        agenda.published(start);
+        let mut timers = idle(start);
+        timers.published(start);
         let (mut now, mut gaps) = (start, Vec::new());
-        while agenda.next() < start + 4000 * MS {
-            gaps.push((agenda.next() - now).as_millis());
-            now = agenda.next();
-            assert!(agenda.take_poll(now).is_some());
+        while timers.next_wake() < start + 4000 * MS {
+            gaps.push((timers.next_wake() - now).as_millis());
+            now = timers.next_wake();
+            assert!(timers.take_poll(now).is_some());
         }
         assert_eq!(gaps[..10], [1, 2, 4, 8, 16, 32, 64, 128, 256, 500]);
         assert!(gaps[10..].iter().all(|gap| *gap == 500), "{gaps:?}");
         // In the end it is left to the poll.
         for _ in 0..4 {
-            now = agenda.next();
-            agenda.take_poll(now);
-            agenda.take_due(now);
+            now = timers.next_wake();
+            timers.take_poll(now);
+            timers.take_due(now);
         }
-        assert_eq!(agenda.probe, None);
+        assert_eq!(timers.probe, None);
     }
 
     #[tokio::test(start_paused = true)]
     async fn who_publishes_all_the_time_does_not_put_off_the_look() {
         let start = Instant::now();
-        let mut agenda = idle(start);
+        let mut timers = idle(start);
         for micros in (0..1000).step_by(100) {
-            agenda.published(start + Duration::from_micros(micros));
+            timers.published(start + Duration::from_micros(micros));
         }
-        assert_eq!(agenda.next(), start + FIRST_PROBE);
+        assert_eq!(timers.next_wake(), start + FIRST_PROBE);
     }
 
     #[tokio::test(start_paused = true)]
     async fn what_is_scheduled_here_is_looked_for_so_that_its_time_is_known() {
         let now = Instant::now();
-        let mut agenda = idle(now);
-        agenda.published(now);
-        assert!(agenda.take_poll(now + MS).is_some() && !agenda.take_due(now + MS));
-        agenda.scheduled(now + MS);
-        assert!(agenda.take_poll(now + 2 * MS).is_some() && agenda.take_due(now + 2 * MS));
+        let mut timers = idle(now);
+        timers.published(now);
+        assert!(timers.take_poll(now + MS).is_some() && !timers.take_due(now + MS));
+        timers.published_for_later(now + MS);
+        assert!(timers.take_poll(now + 2 * MS).is_some() && timers.take_due(now + 2 * MS));
         // Not committed yet: once more.
-        assert!(agenda.take_poll(now + 4 * MS).is_some() && agenda.take_due(now + 4 * MS));
+        assert!(timers.take_poll(now + 4 * MS).is_some() && timers.take_due(now + 4 * MS));
     }
 
     #[tokio::test(start_paused = true)]
     async fn what_is_overdue_and_known_is_no_busy_loop() {
         let now = Instant::now();
-        let mut agenda = idle(now);
-        agenda.next_due(now, Some(-5), false);
-        assert_eq!(agenda.next(), now + DUE_AGAIN);
-        agenda.next_due(now, Some(2_000), false);
-        assert_eq!(agenda.next(), now + 2 * MS);
-        agenda.next_due(now, Some(-5), true);
-        assert_eq!(agenda.next(), now);
+        let mut timers = idle(now);
+        timers.next_due(now, Some(-5), false);
+        assert_eq!(timers.next_wake(), now + DUE_AGAIN);
+        timers.next_due(now, Some(2_000), false);
+        assert_eq!(timers.next_wake(), now + 2 * MS);
+        timers.next_due(now, Some(-5), true);
+        assert_eq!(timers.next_wake(), now);
     }
 
     #[tokio::test(start_paused = true)]
     async fn an_error_delays_everything() {
         let now = Instant::now();
-        let mut agenda = idle(now);
-        agenda.all(now);
-        agenda.wait_until(now + 100 * MS);
-        assert!(!agenda.may_start(now));
-        assert_eq!(agenda.next(), now + 100 * MS);
+        let mut timers = idle(now);
+        timers.requested(now);
+        timers.wait_until(now + 100 * MS);
+        assert_eq!(timers.next_wake(), now + 100 * MS);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_late_record_may_be_anywhere() {
+        let now = Instant::now();
+        let mut timers = idle(now);
+        timers.expect_late(now);
+        let request = timers.take_request(now + LATE_EVERY, 7);
+        let expected = FetchRequest {
+            poll: Some(PollReason::Signalled),
+            clock_offset: 7,
+            ..FetchRequest::default()
+        };
+        assert_eq!(request, expected);
     }
 }

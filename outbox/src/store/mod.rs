@@ -46,7 +46,7 @@ pub(crate) use migrate::printed;
 pub(crate) use names::TableNames;
 pub(crate) use operate::{OperateSql, Prunable};
 pub(crate) use report::{ListQuery, ReportSql, StatusCount};
-pub(crate) use settle::{Batch, Completion, DeliveryRow, FailureRow, HandlerRename, SettleSql};
+pub(crate) use settle::{Batch, DeliveryRow, FailureRow, HandlerRename, SettleSql, TxCompletion};
 pub(crate) use statements::{StatementSql, Statements};
 pub(crate) use transaction::{NotCommitted, TransactSql};
 pub(crate) use watch::{LostSession, Notification, PollResult, SessionKey, WatchSql};

@@ -4,9 +4,10 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::{Fence, StatementSql};
+use crate::record::DeliveryStatus;
 
 /// What became of many records, written at once.
 #[derive(Debug, Default)]
@@ -74,7 +75,10 @@ impl Batch {
 
     /// The records of deliveries that ended; each is done if no other of its deliveries is left.
     pub(crate) fn ended(&self) -> Vec<i64> {
-        let ended = self.changed.iter().filter(|row| row.status == "completed");
+        let ended = self
+            .changed
+            .iter()
+            .filter(|row| row.status == DeliveryStatus::Completed);
         let mut ids: Vec<i64> = ended.map(|row| row.record_id).collect();
         ids.sort_unstable();
         ids.dedup();
@@ -89,8 +93,8 @@ pub(crate) struct DeliveryRow {
     pub(crate) part: u16,
     pub(crate) key: String,
     pub(crate) handler: &'static str,
-    /// `waiting`, `scheduled`, `failed` or `completed`.
-    pub(crate) status: &'static str,
+    #[serde(serialize_with = "as_stored")]
+    pub(crate) status: DeliveryStatus,
     pub(crate) blocking: bool,
     /// The attempt that is next, or was the last.
     pub(crate) attempt: u32,
@@ -104,6 +108,10 @@ pub(crate) struct DeliveryRow {
     pub(crate) error: Option<String>,
     pub(crate) error_kind: Option<&'static str>,
     pub(crate) fingerprint: Option<String>,
+}
+
+fn as_stored<S: Serializer>(status: &DeliveryStatus, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(status.as_str())
 }
 
 /// One failed attempt, for the history.
@@ -120,7 +128,7 @@ pub(crate) struct FailureRow {
 
 /// What a handler's own transaction completes.
 #[derive(Debug, Clone, Copy)]
-pub struct Completion<'a> {
+pub struct TxCompletion<'a> {
     pub(crate) row: &'a DeliveryRow,
     /// There was a delivery when the handler started. Otherwise there may be one since.
     pub(crate) stored: bool,
@@ -172,7 +180,7 @@ pub trait SettleSql: StatementSql {
         connection: &mut Self::Connection,
         sql: &Self::Statements,
         fence: &Fence,
-        completion: Completion<'_>,
+        completion: TxCompletion<'_>,
     ) -> impl Future<Output = Result<bool, sqlx::Error>> + Send;
 
     /// Deliveries of a handler that has a new id become the new one's.

@@ -18,13 +18,14 @@ use crate::{
         Outbox, Result,
         clock::{Clock as _, ManualClock, SystemClock},
     },
-    retry::{Decision, NoHandler},
+    registry::HandlerIx,
+    retry::Decision,
     runtime::{
-        engine::{Engine, FetchRequest},
-        fetch::Fetcher,
-        lane::{HandlerIx, Work},
+        engine::Engine,
+        fetch::{FetchRequest, Fetcher, PollReason},
+        lane::{AttemptEnd, Work},
         settle::settler::Settler,
-        work::attempt::HandlerAttempt,
+        work::attempt::{HandlerAttempt, attempt_end},
     },
     store::{Batch, Fence, sqlite::testing as sql},
 };
@@ -72,15 +73,14 @@ impl Hands {
 
     pub(super) async fn run(&mut self) -> Result<Run<'_>> {
         // The kit runs one invocation at a time, so the number of places does not matter.
-        let mut engine = self.outbox.engine_with(|_| u32::MAX, 1);
-        engine.leases.owner = OWNER;
-        let claim = engine.claim(LEASE, BTreeSet::new());
+        let mut engine = self.outbox.engine_with(OWNER, |_| u32::MAX, 1);
+        let claim = engine.claim_request(LEASE, BTreeSet::new());
         let claimed = self.fetcher.claim(&claim).await.map_err(database)?;
         if claimed.leases.len() < usize::from(claim.partitions) {
             return Err(KitError::DispatcherRuns.into());
         }
-        engine.claimed(&claimed.leases, Instant::now());
-        engine.pause(&claimed.paused);
+        engine.on_claimed(&claimed.leases, Instant::now());
+        engine.apply_pauses(&claimed.paused);
         Ok(Run {
             hands: self,
             engine,
@@ -118,15 +118,15 @@ impl Hands {
         Ok(all)
     }
 
-    /// Writes a batch. What is due later becomes so by the kit's clock, to the microsecond.
-    pub(super) async fn write(&mut self, fence: &Fence, batch: &mut Batch) -> Result<()> {
-        let now = self.clock.now().as_microsecond();
+    /// Writes a batch whose delays are shifted by `offset`. What is due later becomes so by the
+    /// kit's clock, to the microsecond.
+    pub(super) async fn write(&mut self, fence: &Fence, batch: &Batch, offset: i64) -> Result<()> {
+        let now = self.clock.now().as_microsecond().saturating_sub(offset);
         let rows = batch.split_rows.iter().chain(&batch.changed);
         let due: Vec<(i64, &str, i64)> = rows
             .filter_map(|row| Some((row.record_id, row.handler, now.saturating_add(row.delay?))))
             .collect();
-        batch.shift(self.offset());
-        let written = self.settler.try_write(fence, batch).await;
+        let written = self.settler.write_once(fence, batch).await;
         written.map_err(database)?;
         if due.is_empty() {
             return Ok(());
@@ -148,7 +148,7 @@ impl Hands {
 
 impl Run<'_> {
     pub(super) fn fence(&self) -> Arc<Fence> {
-        self.engine.leases.fence()
+        self.engine.leases().fence()
     }
 
     pub(super) fn hands(&mut self) -> &mut Hands {
@@ -159,18 +159,16 @@ impl Run<'_> {
     pub(super) async fn step(&mut self) -> Result<Option<Step>> {
         // A handler may have moved the clock, or be due again at once.
         let stale = self.read_at != Some(self.hands.clock.now());
-        if stale || self.ready.is_empty() || self.engine.lanes.has_checks() {
+        if stale || self.ready.is_empty() || self.engine.has_lanes_to_load() {
             self.read().await?;
         }
         let Some((_, work)) = self.ready.pop_first() else {
             return Ok(None);
         };
         let inner = &self.hands.outbox.inner;
-        let Some(entry) = inner.registry.entries().get(usize::from(work.handler)) else {
-            return Ok(None);
-        };
+        let entry = inner.registry.entry(work.handler);
         let at = self.hands.clock.now();
-        let fence = self.engine.leases.fence();
+        let fence = self.engine.leases().fence();
         let attempt = HandlerAttempt {
             inner,
             handler: entry,
@@ -178,7 +176,7 @@ impl Run<'_> {
             work: &work,
             permit: None,
         };
-        let Some(decision) = attempt.dispatch().await else {
+        let Some(decision) = attempt.run().await else {
             return Ok(None);
         };
         let step = Step::of(&work, entry.id(), at, &decision);
@@ -188,7 +186,8 @@ impl Run<'_> {
             self.read_at = None;
         }
         self.begun.insert(work.record.id);
-        self.engine.lanes.finished(&work, decision);
+        self.engine
+            .on_finished(&work, attempt_end(entry.id(), decision));
         self.write().await?;
         Ok(step)
     }
@@ -198,13 +197,8 @@ impl Run<'_> {
     pub(super) async fn leave(mut self) -> Result<()> {
         for ((record_id, _), work) in mem::take(&mut self.ready) {
             let only_here = self.begun.contains(&record_id) && !work.attempt.is_retry();
-            if only_here && !work.alone {
-                let not_run = Decision::NoHandler(NoHandler {
-                    event: work.record.event.clone(),
-                    handler: None,
-                    nearest: None,
-                });
-                self.engine.lanes.finished(&work, not_run);
+            if only_here && !work.is_detached {
+                self.engine.on_finished(&work, AttemptEnd::NoHandler);
             }
         }
         self.write().await
@@ -225,18 +219,17 @@ impl Run<'_> {
         let due = due.into_iter().map(|row| (row.record_id, row.handler));
         let due: HashSet<(i64, Option<String>)> = due.collect();
         let mut want = FetchRequest {
-            poll: true,
-            unprompted: false,
+            poll: Some(PollReason::Signalled),
             due: !due.is_empty(),
             // Once: what comes to stand first in its lane later, does so through us.
             sweep: self.read_at.is_none(),
-            offset: self.hands.offset().saturating_add(SLACK),
+            clock_offset: self.hands.offset().saturating_add(SLACK),
         };
         self.read_at = Some(now);
         loop {
             // Lanes are read when everything about them is written.
             self.write().await?;
-            let Some(round) = self.engine.round(want) else {
+            let Some(round) = self.engine.plan_fetch(want) else {
                 return Ok(());
             };
             let fetched = self.hands.fetcher.fetch(&round).await;
@@ -248,10 +241,9 @@ impl Run<'_> {
                 let handler = Some(delivery.handler.clone());
                 due.contains(&(delivery.fetched.record.id, handler))
             });
-            self.engine.arrived(&round, arrived);
-            let offset = want.offset;
+            self.engine.on_fetched(&round, arrived);
             want = FetchRequest {
-                offset,
+                clock_offset: want.clock_offset,
                 ..FetchRequest::default()
             };
         }
@@ -259,18 +251,20 @@ impl Run<'_> {
 
     async fn write(&mut self) -> Result<()> {
         self.take_work();
-        while let Some(mut unwritten) = self.engine.lanes.take_unwritten() {
-            self.engine.will_block(unwritten.batch.blocking());
+        loop {
+            let offset = self.hands.offset();
+            let Some(outgoing) = self.engine.take_batch(offset) else {
+                return Ok(());
+            };
             let fence = self.fence();
-            self.hands.write(&fence, &mut unwritten.batch).await?;
-            self.engine.lanes.written(unwritten);
+            self.hands.write(&fence, outgoing.batch(), offset).await?;
+            self.engine.on_written(outgoing);
             self.take_work();
         }
-        Ok(())
     }
 
     fn take_work(&mut self) {
-        let turns = self.engine.lanes.take_turns().into_iter();
+        let turns = self.engine.take_bursts().into_iter();
         let works = turns.map(|turn| turn.first);
         self.ready
             .extend(works.map(|work| ((work.record.id, work.handler), work)));

@@ -9,7 +9,7 @@ use crate::{
         Error, Result,
         clock::{Clock as _, later},
     },
-    record::{Record, failure::Failure},
+    record::{DeliveryStatus, Record, failure::Failure},
     registry::PermanentFailure,
     retry::NoHandler,
     store::{Batch, DeliveryRow, FailureRow, FetchedRecord, sqlite::testing as sql},
@@ -117,7 +117,9 @@ impl Kit {
         }
         let mut run = hands.run().await?;
         let fence = run.fence();
-        run.hands().write(&fence, &mut batch).await
+        let offset = run.hands().offset();
+        batch.shift(offset);
+        run.hands().write(&fence, &batch, offset).await
     }
 
     fn delivery_row(
@@ -158,10 +160,10 @@ impl Kit {
         let (status, blocking, delay) = match state {
             Restore::Retrying { due_in, .. } => {
                 let micros = i64::try_from(due_in.as_micros()).unwrap_or(i64::MAX / 4);
-                ("retrying", ordered, Some(micros))
+                (DeliveryStatus::Retrying, ordered, Some(micros))
             }
-            Restore::Failed { .. } => ("failed", ordered && !skips, None),
-            _ => ("waiting", true, None),
+            Restore::Failed { .. } => (DeliveryStatus::Failed, ordered && !skips, None),
+            _ => (DeliveryStatus::Waiting, true, None),
         };
         let now = self.clock.now().as_microsecond();
         Ok(Some(DeliveryRow {
@@ -177,7 +179,7 @@ impl Kit {
             delay,
             was: attempt,
             error: failed.as_ref().map(|failure| failure.text.clone()),
-            error_kind: failed.as_ref().map(|failure| failure.kind),
+            error_kind: failed.as_ref().map(|failure| failure.kind_name()),
             fingerprint: failed.map(|failure| failure.fingerprint),
         }))
     }

@@ -10,7 +10,7 @@ use crate::outbox::{
 
 impl Kit {
     /// Makes one invocation, if something is due now. Of a record with several handlers, those
-    /// that are left have [`deliveries`](Self::load_deliveries) then.
+    /// that are left have [`deliveries`](Self::deliveries) then.
     ///
     /// # Errors
     /// When a transaction of the test is open, or the database fails.

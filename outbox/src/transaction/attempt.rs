@@ -1,291 +1,167 @@
-//! One attempt: begin, closure, commit.
+//! One attempt of a transaction: begin, run the closure, commit.
 
-use std::{pin::Pin, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
-use tokio::sync::Mutex;
+use tokio::{
+    sync::Mutex,
+    time::{Instant, timeout_at},
+};
 
 use super::{
-    Cause, CommandError, Isolation, Reason, TxRetry,
-    classify::{has_io, reason_in},
+    Cause, ClosureError, CommandError, Reason, Step, Tx,
     command::{Codec, Command},
-    error::ClosureError,
-    session::{Session, Tx},
+    failure::Failure,
+    limits::{Cancel, within_limits},
+    run::Run,
+    session::Session,
 };
-use crate::store::{CommandClaim, Database, TableNames};
+use crate::{
+    outbox::clock::YEAR,
+    store::{CommandClaim, Database},
+};
 
-/// How much longer than until the deadline a commit that has begun is waited for.
+/// A commit that was sent may end this long after the deadline. To give up earlier would leave its
+/// outcome unknown.
 const COMMIT_GRACE: Duration = Duration::from_secs(5);
 
-/// Ready when the caller gives up.
-pub(crate) type Cancel = Pin<Box<dyn Future<Output = ()> + Send>>;
-
-/// What all attempts of a transaction have in common.
-pub(crate) struct Plan<'a, Db: Database, T> {
-    pub(crate) pool: &'a sqlx::Pool<Db>,
-    pub(crate) names: &'a TableNames,
-    pub(crate) operation: &'static str,
-    pub(crate) isolation: Option<Isolation>,
-    pub(crate) read_only: bool,
-    pub(crate) command: Option<(&'a Command, Codec<T>)>,
+/// How far an attempt got. Written by the attempt, read by `Run` afterwards.
+#[derive(Debug, Default)]
+pub(super) struct Progress {
+    /// The transaction began, so the database was reachable.
+    pub(super) has_begun: bool,
+    /// The command was not in its table, so no earlier attempt was committed.
+    pub(super) is_new_command: bool,
 }
 
-/// How far an attempt has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Progress {
-    /// The database has answered.
-    pub(crate) begun: bool,
-    /// The command was not there: no earlier attempt was committed.
-    pub(crate) claimed: bool,
+/// The result of the work before the commit.
+enum Work<T> {
+    /// The closure ran; its transaction is to be committed.
+    Done(T),
+    /// An earlier run of the command stored this result; the closure did not run.
+    DoneBefore(T),
 }
 
-/// Why an attempt came to nothing.
-pub(crate) struct Failure<E> {
-    pub(crate) cause: Cause<E>,
-    /// Where it can be said without looking into the cause.
-    pub(crate) known: Option<Reason>,
-    /// Whether the database was committing.
-    pub(crate) committing: bool,
-    /// Whether its connection was not there any more when it was to be rolled back.
-    pub(crate) lost: bool,
-}
-
-impl<E> Failure<E> {
-    pub(crate) fn of(known: Reason) -> Self {
-        Self {
-            cause: Cause::Stopped,
-            known: Some(known),
-            committing: false,
-            lost: false,
-        }
-    }
-
-    fn command(error: CommandError) -> Self {
-        Self {
-            cause: Cause::Command(error),
-            known: Some(Reason::Command),
-            committing: false,
-            lost: false,
-        }
-    }
-
-    fn database(doing: &'static str, source: sqlx::Error) -> Self {
-        Self {
-            cause: Cause::Database { doing, source },
-            known: None,
-            committing: false,
-            lost: false,
-        }
-    }
-
-    /// What it means: the caller's word first, then the database's.
-    pub(crate) fn reason<Db: Database, Kind>(&self, policy: &TxRetry) -> Reason
-    where
-        E: ClosureError<Kind>,
-    {
-        if let Some(known) = self.known {
-            return known;
-        }
-        let error = match &self.cause {
-            Cause::Closure(error) => error.as_error(),
-            Cause::Database { source, .. } => source,
-            _ => return Reason::Other,
-        };
-        let database = reason_in::<Db>(error).or_else(|| {
-            // It may be the error of any connection, so both have to say it.
-            (self.lost && has_io(error)).then_some(Reason::ConnectionLost)
-        });
-        if self.committing {
-            let reason = database.unwrap_or(Reason::Other).during_commit();
-            if reason == Reason::CommitUnknown {
-                return reason;
-            }
-        }
-        policy
-            .own_reason(error)
-            .or(database)
-            .unwrap_or(Reason::Rejected)
-    }
-}
-
-/// Stops what is running when the time is over or the caller gives up.
-pub(crate) struct Limits<'a> {
-    pub(crate) left: Option<Duration>,
-    pub(crate) cancel: Option<&'a mut Cancel>,
-}
-
-impl Limits<'_> {
-    pub(crate) async fn keep<T>(&mut self, future: impl Future<Output = T>) -> Result<T, Reason> {
-        let over = async {
-            match self.left {
-                Some(left) => tokio::time::sleep(left).await,
-                None => std::future::pending().await,
-            }
-        };
-        let cancelled = async {
-            match self.cancel.as_mut() {
-                Some(cancel) => cancel.await,
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            biased;
-            () = cancelled => Err(Reason::Cancelled),
-            done = future => Ok(done),
-            () = over => Err(Reason::Deadline),
-        }
-    }
-}
-
-impl<Db: Database, T> Plan<'_, Db, T> {
-    /// Begins, runs, commits. Whatever fails, it is rolled back before this returns.
-    pub(crate) async fn attempt<E, Fut>(
+impl<Db: Database, T> Run<'_, Db, T> {
+    /// Begins, runs the closure and commits. If anything fails, it has rolled back when it returns.
+    pub(super) async fn attempt<E, Kind, Fut>(
         &self,
-        attempt: u32,
-        limits: Limits<'_>,
-        closure: impl FnOnce(Tx<Db>) -> Fut,
+        number: u32,
+        left: Option<Duration>,
+        cancel: &mut Option<Cancel>,
+        closure: impl FnOnce(Tx<'static, Db>) -> Fut,
         progress: &mut Progress,
     ) -> Result<T, Failure<E>>
     where
         Fut: Future<Output = Result<T, E>>,
+        E: ClosureError<Kind>,
     {
-        let mut limits = limits;
-        let until = limits
-            .left
-            .map(|left| tokio::time::Instant::now() + left.min(crate::outbox::clock::YEAR));
+        let commit_by = left.map(|left| Instant::now() + left.min(YEAR) + COMMIT_GRACE);
         let slot = Arc::new(Mutex::new(Session::none()));
-        let worked = {
-            let work = self.work(attempt, &slot, closure, progress);
-            match limits.keep(work).await {
-                Ok(worked) => worked,
-                Err(stopped) => Err(Failure::of(stopped)),
+        let work = self.work(number, &slot, closure, progress);
+        let ended = within_limits(work, left, cancel).await;
+        // A `Tx` that the closure kept holds the slot. The session rolls back when it is dropped.
+        let returned = Arc::into_inner(slot).map(Mutex::into_inner);
+        let is_kept = returned.is_none();
+        let session = returned.unwrap_or_else(Session::none);
+        let policy = &self.settings.policy;
+        let result = match ended {
+            Ok(Ok(Work::Done(_))) if is_kept => {
+                return Err(Failure::new(Cause::Kept, Reason::Other));
             }
-        };
-        // Somebody who still has it keeps it open: it is rolled back when it is dropped there.
-        let Some(session) = Arc::into_inner(slot).map(Mutex::into_inner) else {
-            return Err(match worked {
-                Ok(_) => Failure {
-                    cause: Cause::Kept,
-                    known: Some(Reason::Other),
-                    committing: false,
-                    lost: false,
-                },
-                Err(failure) => failure,
-            });
-        };
-        let result = match worked {
-            Ok(Worked::Done(result)) => result,
-            Ok(Worked::Before(result)) => {
-                let _ = session.rollback().await;
+            Ok(Ok(Work::Done(result))) => result,
+            Ok(Ok(Work::DoneBefore(result))) => {
+                session.rollback().await;
                 return Ok(result);
             }
-            Err(mut failure) => {
-                failure.lost = session.rollback().await == Some(Reason::ConnectionLost);
-                return Err(failure);
+            Ok(Err(cause)) => {
+                let is_lost = session.rollback().await == Some(Reason::ConnectionLost);
+                return Err(Failure::classify::<Db, Kind>(cause, policy, is_lost));
+            }
+            Err(interrupted) => {
+                session.rollback().await;
+                return Err(Failure::new(Cause::Stopped, interrupted));
             }
         };
-        let commit = session.commit(self.read_only);
-        let committed = match until {
-            Some(until) => tokio::time::timeout_at(until + COMMIT_GRACE, commit).await,
-            None => Ok(commit.await),
+        let commit = session.commit(self.settings.is_read_only);
+        let committed = match commit_by {
+            Some(commit_by) => timeout_at(commit_by, commit).await.ok(),
+            None => Some(commit.await),
         };
         match committed {
-            Ok(Ok(())) => Ok(result),
-            Ok(Err(error)) => Err(Failure {
-                committing: error.asked,
-                ..Failure::database("committing", error.source)
-            }),
-            Err(_) => Err(Failure {
-                cause: Cause::Unanswered,
-                known: Some(Reason::CommitUnknown),
-                committing: true,
-                lost: true,
-            }),
+            Some(Ok(())) => Ok(result),
+            Some(Err(error)) => Err(Failure::of_commit::<Db, Kind>(error, policy)),
+            None => Err(Failure::new(Cause::Unanswered, Reason::CommitUnknown)),
         }
     }
 
+    /// Everything before the commit. The session is in `slot`, so that the caller can roll it back
+    /// when this future is dropped.
     async fn work<E, Fut>(
         &self,
-        attempt: u32,
+        number: u32,
         slot: &Arc<Mutex<Session<Db>>>,
-        closure: impl FnOnce(Tx<Db>) -> Fut,
+        closure: impl FnOnce(Tx<'static, Db>) -> Fut,
         progress: &mut Progress,
-    ) -> Result<Worked<T>, Failure<E>>
+    ) -> Result<Work<T>, Cause<E>>
     where
         Fut: Future<Output = Result<T, E>>,
     {
-        let begun = Session::begin(self.pool, self.isolation, self.read_only).await;
-        let session = begun.map_err(|source| Failure::database("beginning", source))?;
-        progress.begun = true;
-        // From here on whoever asked for the attempt rolls it back.
+        let (pool, settings) = (&self.transactions.pool, self.settings);
+        let session = Session::begin(pool, settings.isolation, settings.is_read_only)
+            .await
+            .map_err(at(Step::Begin))?;
+        progress.has_begun = true;
         *slot.lock().await = session;
+        let mut tx = Session::lend(slot, number).ok_or(Cause::Kept)?;
         if let Some((command, codec)) = &self.command {
-            let mut session = slot.lock().await;
-            match self.claim(&mut session, command, codec).await? {
-                Some(result) => return Ok(Worked::Before(result)),
-                None => progress.claimed = true,
+            if let Some(result) = self.stored_result(&mut tx, command, codec).await? {
+                return Ok(Work::DoneBefore(result));
             }
+            progress.is_new_command = true;
         }
-        let Some(tx) = Session::lend(slot, attempt) else {
-            return Err(Failure::of(Reason::Other));
-        };
-        let result = closure(tx).await.map_err(|error| Failure {
-            cause: Cause::Closure(error),
-            known: None,
-            committing: false,
-            lost: false,
-        })?;
+        let result = closure(tx).await.map_err(Cause::Closure)?;
         if let Some((command, codec)) = &self.command {
-            let text = (codec.encode)(&result).map_err(|source| {
-                let what = "the result";
-                Failure::command(CommandError::Encode { what, source })
-            })?;
-            // Whoever has kept the transaction is found out afterwards.
-            if let Ok(mut session) = slot.try_lock()
-                && let Some(connection) = session.connection()
-            {
-                let key = command.key(self.operation);
-                Db::complete_command(connection, self.names, key, &text)
+            let text = (codec.encode)(&result)
+                .map_err(|error| Cause::Command(CommandError::EncodeResult(error)))?;
+            // `attempt` reports a closure that kept its `Tx`.
+            if let Some(mut tx) = Session::lend(slot, number) {
+                let key = command.key(settings.operation);
+                Db::complete_command(&mut tx, &self.transactions.names, key, &text)
                     .await
-                    .map_err(|source| Failure::database("keeping the command's result", source))?;
+                    .map_err(at(Step::StoreResult))?;
             }
         }
-        Ok(Worked::Done(result))
+        Ok(Work::Done(result))
     }
 
-    /// The result of the command if it was done before.
-    async fn claim<E>(
+    /// The stored result of the command. `None` if the command is new; then it belongs to this
+    /// transaction, and others with the same id wait for its end.
+    async fn stored_result<E>(
         &self,
-        session: &mut Session<Db>,
+        tx: &mut Tx<'static, Db>,
         command: &Command,
         codec: &Codec<T>,
-    ) -> Result<Option<T>, Failure<E>> {
-        let Some(connection) = session.connection() else {
-            return Ok(None);
-        };
-        let key = command.key(self.operation);
-        let print = command.fingerprint.as_deref();
-        let claim = Db::claim_command(connection, self.names, key, print).await;
-        match claim.map_err(|source| Failure::database("looking for the command", source))? {
+    ) -> Result<Option<T>, Cause<E>> {
+        let key = command.key(self.settings.operation);
+        let fingerprint = command.fingerprint.as_deref();
+        let claim = Db::claim_command(tx, &self.transactions.names, key, fingerprint)
+            .await
+            .map_err(at(Step::ClaimCommand))?;
+        match claim {
             CommandClaim::New => Ok(None),
-            CommandClaim::Done {
-                fingerprint,
-                result,
-            } => {
-                if !command.is(fingerprint.as_deref()) {
-                    return Err(Failure::command(CommandError::DifferentRequest));
-                }
-                let text = result.as_deref().unwrap_or("null");
-                (codec.decode)(text)
-                    .map(Some)
-                    .map_err(|error| Failure::command(CommandError::Decode(error)))
+            CommandClaim::Done { fingerprint, .. } if !command.matches(fingerprint.as_deref()) => {
+                Err(Cause::Command(CommandError::DifferentRequest))
+            }
+            CommandClaim::Done { result, .. } => {
+                let decoded = (codec.decode)(result.as_deref().unwrap_or("null"));
+                let failed = |error| Cause::Command(CommandError::DecodeResult(error));
+                decoded.map(Some).map_err(failed)
             }
         }
     }
 }
 
-/// What the part before the commit came to.
-enum Worked<T> {
-    Done(T),
-    /// An earlier run of the command has done it.
-    Before(T),
+/// A failure of the database in this step.
+fn at<E>(step: Step) -> impl FnOnce(sqlx::Error) -> Cause<E> {
+    move |source| Cause::Database { step, source }
 }

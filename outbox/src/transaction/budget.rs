@@ -1,19 +1,20 @@
-//! [`Budget`]: how many retries the callers of one operation have together.
+//! [`Budget`]: the number of retries that all calls of one operation share.
 
 use jiff::Timestamp;
 
 use super::deadline::remaining;
 
-/// How many retries all callers of one operation have together, in one process: a bucket of
-/// tokens. A retry takes one; each call brings a part of one, and time brings some.
+/// The number of retries that all calls of one operation share, in one process. It is a bucket of
+/// tokens: a retry takes one token, each call adds a fraction of a token, and each second adds
+/// some tokens.
 ///
-/// When everything fails, retries cannot multiply the load by the number of attempts: beyond the
-/// bucket there is at most one retry for each `1 / per_call` calls, and `per_second` of them.
+/// So retries cannot multiply the load when every attempt fails. Once the bucket is empty, there
+/// is at most one retry for `1 / per_call` calls, plus `per_second` retries a second.
 ///
 /// ```
 /// use outbox::transaction::{Budget, TxRetry};
 ///
-/// // At most one retry for ten calls, and one per second where there are few calls.
+/// // 20 retries at first; then one for ten calls, and one a second.
 /// let policy = TxRetry::background().budget(Budget::new(20, 0.1, 1));
 /// # let _ = policy;
 /// ```
@@ -25,69 +26,67 @@ pub struct Budget {
     per_second: u64,
 }
 
-/// Tokens are counted in thousandths.
+/// One token. Tokens are counted in thousandths.
 const TOKEN: u64 = 1000;
 
 impl Budget {
-    /// A bucket of that many retries, full at first; the part of a retry that each call brings
-    /// (from 0 to 1); the retries that each second brings.
+    /// A bucket of `size` retries, which is full at first. Each call adds `per_call` retries (from
+    /// 0 to 1), and each second adds `per_second` retries.
     pub fn new(size: u32, per_call: f64, per_second: u32) -> Self {
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
             reason = "between 0 and 1000; NaN becomes 0"
         )]
-        let per_call = (per_call.clamp(0.0, 1.0) * 1000.0).round() as u64;
+        let thousandths = (per_call.clamp(0.0, 1.0) * 1000.0).round() as u64;
         Self {
             size: u64::from(size) * TOKEN,
-            per_call,
+            per_call: thousandths,
             per_second: u64::from(per_second) * TOKEN,
         }
     }
 }
 
 impl Default for Budget {
-    /// 100 retries; one for five calls, and ten per second.
+    /// 100 retries; then one for five calls, and ten a second.
     fn default() -> Self {
         Self::new(100, 0.2, 10)
     }
 }
 
-/// The tokens of one operation.
+/// The tokens of one operation, and the time of the last refill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Bucket {
+pub(super) struct Bucket {
     tokens: u64,
-    at: Timestamp,
+    refilled_at: Timestamp,
 }
 
 impl Bucket {
-    pub(crate) fn full(budget: Budget, now: Timestamp) -> Self {
+    pub(super) fn full(budget: Budget, now: Timestamp) -> Self {
         Self {
             tokens: budget.size,
-            at: now,
+            refilled_at: now,
         }
     }
 
     fn refill(&mut self, budget: Budget, now: Timestamp) {
-        let millis = remaining(now, self.at).as_millis();
-        let millis = u64::try_from(millis).unwrap_or(u64::MAX);
-        let brought = millis.saturating_mul(budget.per_second) / 1000;
-        // Less than a thousandth of a token is not lost: the time stays where it was.
-        if brought > 0 || budget.per_second == 0 || now < self.at {
-            self.at = now;
+        let millis = u64::try_from(remaining(now, self.refilled_at).as_millis());
+        let added = millis.unwrap_or(u64::MAX).saturating_mul(budget.per_second) / 1000;
+        // If the time adds less than a thousandth of a token, it counts for the next refill.
+        if added > 0 || budget.per_second == 0 || now < self.refilled_at {
+            self.refilled_at = now;
         }
-        self.tokens = self.tokens.saturating_add(brought).min(budget.size);
+        self.tokens = self.tokens.saturating_add(added).min(budget.size);
     }
 
-    /// Somebody calls the operation.
-    pub(crate) fn call(&mut self, budget: Budget, now: Timestamp) {
+    pub(super) fn on_call(&mut self, budget: Budget, now: Timestamp) {
         self.refill(budget, now);
         self.tokens = (self.tokens + budget.per_call).min(budget.size);
     }
 
-    /// Whether there is a retry left; it is taken.
+    /// Takes the token of one retry. Returns `false` if there is none.
     #[must_use]
-    pub(crate) fn take(&mut self, budget: Budget, now: Timestamp) -> bool {
+    pub(super) fn take(&mut self, budget: Budget, now: Timestamp) -> bool {
         self.refill(budget, now);
         let left = self.tokens.checked_sub(TOKEN);
         self.tokens = left.unwrap_or(self.tokens);
@@ -111,9 +110,9 @@ mod tests {
         assert!(bucket.take(budget, now));
         assert!(bucket.take(budget, now));
         assert!(!bucket.take(budget, now));
-        bucket.call(budget, now);
+        bucket.on_call(budget, now);
         assert!(!bucket.take(budget, now));
-        bucket.call(budget, now);
+        bucket.on_call(budget, now);
         assert!(bucket.take(budget, now));
         now = later(now, Duration::from_secs(1));
         assert!(bucket.take(budget, now));
@@ -134,7 +133,7 @@ mod tests {
                 now = later(now, Duration::from_millis(wait));
                 millis += wait;
                 if call {
-                    bucket.call(budget, now);
+                    bucket.on_call(budget, now);
                     calls += 1;
                 } else {
                     retries += u64::from(bucket.take(budget, now));

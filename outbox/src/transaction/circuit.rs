@@ -1,4 +1,4 @@
-//! A circuit that opens when the database is unreachable, and probes before it closes.
+//! [`Circuit`]: refuses attempts while the database is unreachable.
 
 use std::time::Duration;
 
@@ -6,58 +6,60 @@ use jiff::Timestamp;
 
 use crate::outbox::clock::later;
 
-/// After how many failures in a row nobody tries any more.
-const FAILURES: u32 = 5;
-/// How long nobody tries, at first and at most.
-const FIRST: Duration = Duration::from_secs(1);
-const LONGEST: Duration = Duration::from_secs(30);
+/// The circuit opens after this many failures in a row.
+const MAX_FAILURES: u32 = 5;
+/// The time until the first probe. It doubles with each probe that fails.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const MAX_PAUSE: Duration = Duration::from_secs(30);
 
-/// Whether the database is worth trying. Pure: the caller says what time it is.
+/// Refuses attempts while the database is unreachable, except for a probe now and then. Pure: the
+/// caller passes the time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Circuit {
-    /// Failures to reach the database, in a row.
+pub(super) struct Circuit {
+    /// Failures in a row to reach the database.
     failures: u32,
-    /// Nobody tries before this; then one does, and moves it.
-    closed_until: Option<Timestamp>,
+    /// Set while the circuit is open: no attempt starts before this time. The next attempt is the
+    /// probe, and moves it.
+    next_probe: Option<Timestamp>,
 }
 
 impl Circuit {
-    /// Whether an attempt may start. While the circuit is open one may from time to time: the
-    /// probe. If its caller goes away without an answer, the next one is let through later.
+    /// Whether an attempt may start. While the circuit is open, only a probe may. If the caller of
+    /// a probe is dropped, the next probe may start after the same pause.
     #[must_use]
-    pub(crate) fn admit(&mut self, now: Timestamp) -> bool {
-        match self.closed_until {
+    pub(super) fn admit(&mut self, now: Timestamp) -> bool {
+        match self.next_probe {
             None => true,
-            Some(until) if now < until => false,
+            Some(next_probe) if now < next_probe => false,
             Some(_) => {
-                self.closed_until = Some(later(now, self.pause()));
+                self.next_probe = Some(later(now, self.pause()));
                 true
             }
         }
     }
 
-    /// The database answered. Whether the circuit closes by that.
-    pub(crate) fn reached(&mut self) -> bool {
-        let opened = self.closed_until.is_some();
+    /// The database answered. Returns whether the circuit was open; now it is closed.
+    pub(super) fn on_reached(&mut self) -> bool {
+        let was_open = self.next_probe.is_some();
         *self = Self::default();
-        opened
+        was_open
     }
 
-    /// The database could not be reached. Whether the circuit opens by that.
-    pub(crate) fn unreachable(&mut self, now: Timestamp) -> bool {
+    /// The database could not be reached. Returns whether this opened the circuit.
+    pub(super) fn on_unreachable(&mut self, now: Timestamp) -> bool {
         self.failures = self.failures.saturating_add(1);
-        if self.failures < FAILURES {
+        if self.failures < MAX_FAILURES {
             return false;
         }
-        let was_open = self.closed_until.is_some();
-        self.closed_until = Some(later(now, self.pause()));
+        let was_open = self.next_probe.is_some();
+        self.next_probe = Some(later(now, self.pause()));
         !was_open
     }
 
-    /// Longer with each probe that failed.
+    /// The time until the next probe.
     fn pause(&self) -> Duration {
-        let probes = self.failures.saturating_sub(FAILURES).min(16);
-        FIRST.saturating_mul(1 << probes).min(LONGEST)
+        let probes = self.failures.saturating_sub(MAX_FAILURES).min(16);
+        FIRST_PAUSE.saturating_mul(1 << probes).min(MAX_PAUSE)
     }
 }
 
@@ -73,9 +75,9 @@ mod tests {
 
     fn open() -> Circuit {
         let mut circuit = Circuit::default();
-        for failure in 1..=FAILURES {
+        for failure in 1..=MAX_FAILURES {
             assert!(circuit.admit(after(0)));
-            assert_eq!(circuit.unreachable(after(0)), failure == FAILURES);
+            assert_eq!(circuit.on_unreachable(after(0)), failure == MAX_FAILURES);
         }
         circuit
     }
@@ -86,9 +88,9 @@ mod tests {
         assert!(!circuit.admit(after(0)));
         let mut broken_row = Circuit::default();
         for _ in 0..100 {
-            broken_row.unreachable(after(0));
-            broken_row.unreachable(after(0));
-            broken_row.reached();
+            broken_row.on_unreachable(after(0));
+            broken_row.on_unreachable(after(0));
+            broken_row.on_reached();
         }
         assert!(broken_row.admit(after(0)));
     }
@@ -98,7 +100,7 @@ mod tests {
         let mut circuit = open();
         assert!(circuit.admit(after(1)));
         assert!(!circuit.admit(after(1)), "the probe is under way");
-        assert!(circuit.reached());
+        assert!(circuit.on_reached());
         assert!(circuit.admit(after(1)));
     }
 
@@ -106,7 +108,7 @@ mod tests {
     fn a_probe_that_fails_makes_the_pause_longer() {
         let mut circuit = open();
         assert!(circuit.admit(after(1)));
-        assert!(!circuit.unreachable(after(1)));
+        assert!(!circuit.on_unreachable(after(1)));
         assert!(!circuit.admit(after(2)));
         assert!(circuit.admit(after(3)));
     }
@@ -128,11 +130,11 @@ mod tests {
                 seconds += wait;
                 match step {
                     0 => { let _ = circuit.admit(after(seconds)); }
-                    1 => { circuit.unreachable(after(seconds)); }
-                    _ => { circuit.reached(); }
+                    1 => { circuit.on_unreachable(after(seconds)); }
+                    _ => { circuit.on_reached(); }
                 }
             }
-            prop_assert!(circuit.admit(after(seconds + LONGEST.as_secs())));
+            prop_assert!(circuit.admit(after(seconds + MAX_PAUSE.as_secs())));
         }
     }
 }

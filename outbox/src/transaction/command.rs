@@ -1,6 +1,4 @@
-//! Commands: what is done once, however often it is asked for.
-
-use std::fmt;
+//! [`Command`]: an id under which the result of a transaction is stored.
 
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
@@ -8,31 +6,42 @@ use serde_json::Value;
 use super::CommandError;
 use crate::store::CommandKey;
 
-/// The id of a command, and what is known of its request.
-#[derive(Clone)]
-pub(crate) struct Command {
-    pub(crate) id: String,
-    pub(crate) fingerprint: Option<String>,
+/// The id of a command and the fingerprint of its request.
+#[derive(Debug)]
+pub(super) struct Command {
+    pub(super) id: String,
+    pub(super) fingerprint: Option<String>,
 }
 
 impl Command {
-    pub(crate) fn key<'a>(&'a self, operation: &'a str) -> CommandKey<'a> {
+    pub(super) fn new(id: String) -> Result<Self, CommandError> {
+        let bytes = id.len();
+        if !(1..=255).contains(&bytes) || id.contains('\0') {
+            return Err(CommandError::BadId { bytes });
+        }
+        Ok(Self {
+            id,
+            fingerprint: None,
+        })
+    }
+
+    pub(super) fn with_request(self, request: &impl Serialize) -> Result<Self, CommandError> {
+        let request = serde_json::to_value(request).map_err(CommandError::EncodeRequest)?;
+        Ok(Self {
+            fingerprint: Some(fingerprint(&request)),
+            ..self
+        })
+    }
+
+    pub(super) fn key<'a>(&'a self, operation: &'a str) -> CommandKey<'a> {
         CommandKey {
             operation,
             id: &self.id,
         }
     }
 
-    pub(crate) fn check(&self) -> Result<(), CommandError> {
-        let bytes = self.id.len();
-        if (1..=255).contains(&bytes) && !self.id.contains('\0') {
-            return Ok(());
-        }
-        Err(CommandError::BadId { bytes })
-    }
-
-    /// Whether a stored command is this one; what was stored without a request is.
-    pub(crate) fn is(&self, stored: Option<&str>) -> bool {
+    /// Whether the stored command is this one. A command without a request matches every request.
+    pub(super) fn matches(&self, stored: Option<&str>) -> bool {
         match (&self.fingerprint, stored) {
             (Some(ours), Some(stored)) => ours == stored,
             _ => true,
@@ -40,14 +49,15 @@ impl Command {
     }
 }
 
-/// How the result of a command becomes text and back.
-pub(crate) struct Codec<T> {
-    pub(crate) encode: fn(&T) -> Result<String, serde_json::Error>,
-    pub(crate) decode: fn(&str) -> Result<T, serde_json::Error>,
+/// Encodes and decodes the result of a command. Function pointers, so that a transaction without a
+/// command does not need `Serialize`.
+pub(super) struct Codec<T> {
+    pub(super) encode: fn(&T) -> Result<String, serde_json::Error>,
+    pub(super) decode: fn(&str) -> Result<T, serde_json::Error>,
 }
 
 impl<T: Serialize + DeserializeOwned> Codec<T> {
-    pub(crate) fn json() -> Self {
+    pub(super) fn json() -> Self {
         Self {
             encode: |result| serde_json::to_string(result),
             decode: |text| serde_json::from_str(text),
@@ -55,23 +65,13 @@ impl<T: Serialize + DeserializeOwned> Codec<T> {
     }
 }
 
-impl<T> fmt::Debug for Codec<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Codec")
-    }
-}
-
-/// 32 hexadecimal digits (FNV-1a of 128 bits) of the request as JSON, with the fields of objects
-/// in the order of their names: a map has no order of its own. It tells mistakes, not attacks.
-/// Stored, so that neither the hash nor what goes into it may change.
-pub(crate) fn fingerprint(request: &impl Serialize) -> Result<String, CommandError> {
-    let request = serde_json::to_value(request).map_err(|source| CommandError::Encode {
-        what: "the request",
-        source,
-    })?;
+/// 32 hexadecimal digits (FNV-1a of 128 bits) of the request as JSON. The fields of an object are
+/// hashed in the order of their names, because a map has no order of its own. The fingerprint
+/// finds mistakes, not attacks. It is stored, so neither the hash nor its input may change.
+fn fingerprint(request: &Value) -> String {
     let mut hash = Fnv(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d);
-    hash.value(&request);
-    Ok(format!("{:032x}", hash.0))
+    hash.value(request);
+    format!("{:032x}", hash.0)
 }
 
 struct Fnv(u128);
@@ -83,7 +83,7 @@ impl Fnv {
         }
     }
 
-    /// With its length in front, so that no two sequences of texts are the same bytes.
+    /// Hashes the length first, so that different sequences of texts are different bytes.
     fn text(&mut self, text: &str) {
         self.bytes(&(text.len() as u64).to_le_bytes());
         self.bytes(text.as_bytes());
@@ -92,7 +92,7 @@ impl Fnv {
     fn value(&mut self, value: &Value) {
         match value {
             Value::Null => self.bytes(b"n"),
-            Value::Bool(yes) => self.bytes(if *yes { b"t" } else { b"f" }),
+            Value::Bool(is_true) => self.bytes(if *is_true { b"t" } else { b"f" }),
             Value::Number(number) => {
                 self.bytes(b"#");
                 self.text(&number.to_string());
@@ -131,14 +131,16 @@ mod tests {
 
     #[test]
     fn the_fingerprint_never_changes() {
-        let of = |request: Value| fingerprint(&request).unwrap();
-        assert_eq!(of(Value::Null), "d228cb69661a8caf78912b704e4a7e51");
+        assert_eq!(
+            fingerprint(&Value::Null),
+            "d228cb69661a8caf78912b704e4a7e51"
+        );
         let request = json!({"case": 7, "by": "ann", "notes": [null, true, 1.5]});
-        assert_eq!(of(request), "d4f76715d7a333f2ce522ff55dc033ca");
+        assert_eq!(fingerprint(&request), "d4f76715d7a333f2ce522ff55dc033ca");
     }
 
     #[test]
-    fn what_differs_has_another() {
+    fn different_requests_have_different_fingerprints() {
         let requests = [
             json!(null),
             json!([]),
@@ -154,10 +156,7 @@ mod tests {
             json!("1"),
             json!(true),
         ];
-        let mut all: Vec<_> = requests
-            .iter()
-            .map(|one| fingerprint(one).unwrap())
-            .collect();
+        let mut all: Vec<_> = requests.iter().map(fingerprint).collect();
         all.sort();
         all.dedup();
         assert_eq!(all.len(), requests.len());
@@ -165,10 +164,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_map_has_one_whatever_its_order(fields: HashMap<String, i64>) {
+        fn the_order_of_a_map_does_not_matter(fields: HashMap<String, i64>) {
             let reversed: Vec<_> = fields.clone().into_iter().collect();
             let again: HashMap<String, i64> = reversed.into_iter().rev().collect();
-            prop_assert_eq!(fingerprint(&fields).unwrap(), fingerprint(&again).unwrap());
+            let of = |fields: &HashMap<String, i64>| {
+                let command = Command::new("c".to_owned()).and_then(|command| command.with_request(fields));
+                command.unwrap().fingerprint
+            };
+            prop_assert_eq!(of(&fields), of(&again));
         }
     }
 }

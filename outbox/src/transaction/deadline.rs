@@ -1,4 +1,4 @@
-//! [`Deadline`]: until when a transaction is worth anything to its caller.
+//! [`Deadline`]: the time by which the caller needs the answer.
 
 use std::time::Duration;
 
@@ -6,16 +6,17 @@ use jiff::Timestamp;
 
 use crate::outbox::clock::later;
 
-/// Until when a transaction is worth anything to its caller.
+/// The time by which the caller needs the answer.
 ///
-/// No attempt starts that cannot end in time, no wait outlives it, and an attempt that is running
-/// when it passes is rolled back. A commit that has begun is not cut off.
+/// No attempt starts, and no wait begins, if the deadline leaves too little time. An attempt that
+/// runs at the deadline is rolled back. A commit that was sent is waited for, for up to five
+/// seconds longer.
 ///
 /// ```
 /// use std::time::Duration;
 /// use outbox::transaction::Deadline;
 ///
-/// // Three seconds from the call of `run` on, of which the answer needs half a second.
+/// // Three seconds after the call of `run`, minus half a second to send the answer.
 /// let deadline = Deadline::after(Duration::from_secs(3)).minus(Duration::from_millis(500));
 /// assert_eq!(deadline, Deadline::after(Duration::from_millis(2500)));
 /// ```
@@ -30,30 +31,29 @@ enum When {
 }
 
 impl Deadline {
-    /// That long from the call of `run` on.
+    /// This time after the call of `run`.
     pub const fn after(time: Duration) -> Self {
         Self(When::After(time))
     }
 
-    /// That moment, such as the end of the request.
+    /// This moment, such as the end of the request.
     pub const fn at(time: Timestamp) -> Self {
         Self(When::At(time))
     }
 
-    /// Earlier by a margin of safety.
+    /// The same deadline, earlier by a safety margin.
     pub fn minus(self, margin: Duration) -> Self {
         Self(match self.0 {
             When::After(time) => When::After(time.saturating_sub(margin)),
             When::At(time) => {
-                let margin = jiff::SignedDuration::try_from(margin);
-                let time = margin.ok().and_then(|margin| time.checked_sub(margin).ok());
-                When::At(time.unwrap_or(Timestamp::MIN))
+                let earlier = time.checked_sub(margin).ok();
+                When::At(earlier.unwrap_or(Timestamp::MIN))
             }
         })
     }
 
-    /// The moment, for a run that starts now.
-    pub(crate) fn from(self, now: Timestamp) -> Timestamp {
+    /// The moment of the deadline, for a run that starts now.
+    pub(super) fn from(self, now: Timestamp) -> Timestamp {
         match self.0 {
             When::After(time) => later(now, time),
             When::At(time) => time,
@@ -61,13 +61,13 @@ impl Deadline {
     }
 }
 
-/// What is left until `end`; nothing if it has passed.
-pub(crate) fn remaining(end: Timestamp, now: Timestamp) -> Duration {
+/// The time from `now` until `end`, or zero if `end` has passed.
+pub(super) fn remaining(end: Timestamp, now: Timestamp) -> Duration {
     Duration::try_from(end.duration_since(now)).unwrap_or(Duration::ZERO)
 }
 
-/// Whether an attempt that starts after `delay` and takes `attempt` is over before `end`.
-pub(crate) fn has_time(end: Timestamp, now: Timestamp, delay: Duration, attempt: Duration) -> bool {
+/// Whether an attempt that starts after `delay` and takes `attempt` ends before `end`.
+pub(super) fn has_time(end: Timestamp, now: Timestamp, delay: Duration, attempt: Duration) -> bool {
     delay.saturating_add(attempt) < remaining(end, now)
 }
 

@@ -1,4 +1,4 @@
-//! Whether a failed attempt is followed by another.
+//! [`decide`]: whether another attempt follows a failed one. Pure.
 
 use std::time::Duration;
 
@@ -6,26 +6,26 @@ use jiff::Timestamp;
 
 use super::{Reason, Stopped, TxRetry, deadline::has_time};
 
-/// An attempt that failed.
+/// A failed attempt.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Failed {
-    pub(crate) reason: Reason,
-    /// How many attempts there were, this one included.
-    pub(crate) attempts: u32,
-    /// Whether a repetition finds out what the last attempt came to.
-    pub(crate) has_command: bool,
-    pub(crate) now: Timestamp,
-    pub(crate) end: Option<Timestamp>,
+pub(super) struct Failed {
+    pub(super) reason: Reason,
+    /// The number of attempts, including this one.
+    pub(super) attempts: u32,
+    /// With a command, the next attempt finds out whether this one was committed.
+    pub(super) has_command: bool,
+    pub(super) now: Timestamp,
+    pub(super) end: Option<Timestamp>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Next {
-    /// Another attempt after this delay, if the budget has one.
+pub(super) enum Next {
+    /// Another attempt follows after this delay, if the budget allows it.
     Retry(Duration),
     Stop(Stopped),
 }
 
-pub(crate) fn decide(policy: &TxRetry, failed: &Failed) -> Next {
+pub(super) fn decide(policy: &TxRetry, failed: &Failed) -> Next {
     let stopped = match failed.reason {
         Reason::Deadline => Some(Stopped::Deadline),
         Reason::Cancelled => Some(Stopped::Cancelled),
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_policy_retries_is_retried_until_attempts_are_used_up() {
+    fn a_retryable_failure_is_retried_until_no_attempts_are_left() {
         let mut deadlock = failed(Reason::Deadlock);
         assert_eq!(decide(&policy(), &deadlock), Next::Retry(ms(50)));
         deadlock.attempts = 2;
@@ -87,13 +87,13 @@ mod tests {
     }
 
     #[test]
-    fn what_it_does_not_retry_is_not() {
+    fn another_failure_is_not_retried() {
         let stop = Next::Stop(Stopped::NotRetryable);
         assert_eq!(decide(&policy(), &failed(Reason::UniqueViolation)), stop);
     }
 
     #[test]
-    fn an_unknown_commit_is_retried_with_a_command_only_whatever_the_policy_says() {
+    fn an_unknown_commit_is_retried_only_with_a_command() {
         let mut unknown = failed(Reason::CommitUnknown);
         let eager = policy().retry_on(Reason::CommitUnknown);
         let stop = Next::Stop(Stopped::NotRetryable);

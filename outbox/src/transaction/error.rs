@@ -1,12 +1,13 @@
-//! [`TransactionError`]: why a transaction did not come to an end that it wanted.
+//! [`TransactionError`]: why a transaction failed.
 
 use std::{error::Error, fmt};
 
 use super::Reason;
 
-/// A transaction that failed: the last cause, how many attempts were made, and why it stopped.
+/// A transaction that failed: the last cause, the number of attempts, and why no other attempt
+/// followed.
 ///
-/// Nothing of it is left in the database, unless [`outcome_is_unknown`](Self::outcome_is_unknown).
+/// The database has kept nothing of it, unless [`outcome_is_unknown`](Self::outcome_is_unknown).
 ///
 /// ```
 /// use outbox::transaction::{Stopped, TransactionError};
@@ -24,64 +25,82 @@ use super::Reason;
 /// }
 /// ```
 pub struct TransactionError<E> {
-    pub(crate) operation: &'static str,
-    pub(crate) attempts: u32,
-    pub(crate) stopped: Stopped,
-    pub(crate) reason: Reason,
-    pub(crate) unknown: bool,
-    pub(crate) cause: Cause<E>,
-    /// How the closure's error is seen as one; not every error type is one.
-    pub(crate) as_error: fn(&E) -> &(dyn Error + 'static),
+    pub(super) operation: &'static str,
+    pub(super) attempts: u32,
+    pub(super) stopped: Stopped,
+    pub(super) reason: Reason,
+    pub(super) is_unknown: bool,
+    pub(super) cause: Cause<E>,
+    /// Not every `E` implements `Error`; this makes one of it.
+    pub(super) as_error: fn(&E) -> &(dyn Error + 'static),
 }
 
-/// Why there was no further attempt.
+/// Why no other attempt followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum Stopped {
-    /// It would fail again, or it is not safe to try again.
-    #[error("it is not retried after this")]
+    /// Another attempt would fail too, or would not be safe.
+    #[error("the failure is not retryable")]
     NotRetryable,
     /// The policy allows no more attempts.
     #[error("no attempts are left")]
     Attempts,
-    /// There was no time left for another attempt.
-    #[error("there is no time left")]
+    /// The time until the deadline is too short for another attempt.
+    #[error("no time is left")]
     Deadline,
-    /// The caller gave up.
-    #[error("it was cancelled")]
+    /// The caller cancelled the run.
+    #[error("the run was cancelled")]
     Cancelled,
-    /// The callers of this operation have used up the retries that they have together.
-    #[error("the operation's retry budget is used up")]
+    /// The calls of this operation have used up their common [`Budget`](super::Budget).
+    #[error("the retry budget of the operation is used up")]
     Budget,
-    /// The database was unreachable lately; the next probe is not due.
-    #[error("the database was unreachable lately and is not tried before the next probe")]
+    /// The database was unreachable, and the next probe is not due.
+    #[error("the database is unreachable, and the next probe is not due")]
     CircuitOpen,
 }
 
-/// What went wrong in the last attempt.
+/// The failure of the last attempt.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Cause<E> {
     /// The closure returned an error.
     Closure(E),
-    /// The database failed outside of the closure.
+    /// The database failed before or after the closure.
     Database {
-        /// What was being done.
-        doing: &'static str,
-        /// What the database says.
+        /// The step that failed.
+        step: Step,
+        /// The error of the database.
         source: sqlx::Error,
     },
-    /// The command cannot be carried out under this id.
+    /// The command cannot run under this id.
     Command(CommandError),
-    /// The closure kept the transaction, as in a task of its own; it was not committed.
+    /// The closure kept its [`Tx`](crate::Tx), for example in a task; nothing was committed.
     Kept,
-    /// The commit was not answered in time.
+    /// The database did not confirm the commit in time.
     Unanswered,
-    /// There was no attempt, or it was stopped in the middle and rolled back.
+    /// No attempt started, or it was interrupted and rolled back.
     Stopped,
 }
 
-/// What is wrong with a command.
+/// A step of an attempt that this library executes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
+#[non_exhaustive]
+pub enum Step {
+    /// Beginning the transaction.
+    #[error("beginning the transaction")]
+    Begin,
+    /// Claiming the command id.
+    #[error("claiming the command id")]
+    ClaimCommand,
+    /// Storing the result of the command.
+    #[error("storing the result of the command")]
+    StoreResult,
+    /// Committing.
+    #[error("committing")]
+    Commit,
+}
+
+/// Why a command cannot run under its id.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CommandError {
@@ -93,23 +112,21 @@ pub enum CommandError {
     /// The id cannot be stored.
     #[error("a command id has 1 to 255 bytes and no NUL, and this one has {bytes} bytes")]
     BadId {
-        /// Its length.
+        /// The length of the id.
         bytes: usize,
     },
-    /// The request or the result is not to be had as JSON.
-    #[error("{what} of the command cannot be written as JSON")]
-    Encode {
-        /// Which of them.
-        what: &'static str,
-        /// What is wrong with it.
-        source: serde_json::Error,
-    },
-    /// The stored result is not one of this type.
+    /// The request has no form as JSON.
+    #[error("the request of the command cannot be written as JSON")]
+    EncodeRequest(#[source] serde_json::Error),
+    /// The result has no form as JSON. The transaction was rolled back.
+    #[error("the result of the command cannot be written as JSON")]
+    EncodeResult(#[source] serde_json::Error),
+    /// The stored result has another type.
     #[error(
         "the stored result of the command cannot be read as this type: keep the type readable for as long as results are kept"
     )]
-    Decode(#[source] serde_json::Error),
-    /// Commands write, so they cannot be read-only.
+    DecodeResult(#[source] serde_json::Error),
+    /// A command writes its result, so its transaction cannot be read-only.
     #[error("a command stores its result, so its transaction cannot be read-only")]
     ReadOnly,
 }
@@ -121,13 +138,13 @@ impl<E> TransactionError<E> {
         self.operation
     }
 
-    /// How many attempts were made.
+    /// The number of attempts that started.
     #[must_use]
     pub fn attempts(&self) -> u32 {
         self.attempts
     }
 
-    /// Why there was no further one.
+    /// Why no other attempt followed.
     #[must_use]
     pub fn stopped(&self) -> Stopped {
         self.stopped
@@ -139,19 +156,19 @@ impl<E> TransactionError<E> {
         self.reason
     }
 
-    /// The last failure itself.
+    /// The last failure.
     #[must_use]
     pub fn cause(&self) -> &Cause<E> {
         &self.cause
     }
 
-    /// The last failure itself.
+    /// The last failure.
     #[must_use]
     pub fn into_cause(self) -> Cause<E> {
         self.cause
     }
 
-    /// What the closure said, if that is what ended it.
+    /// The error of the closure, if it is the last failure.
     #[must_use]
     pub fn rejection(&self) -> Option<&E> {
         match &self.cause {
@@ -160,11 +177,11 @@ impl<E> TransactionError<E> {
         }
     }
 
-    /// Whether it may have been committed all the same, because the connection was lost before
-    /// the commit was confirmed.
+    /// Whether the transaction may have been committed: the connection was lost before the
+    /// database confirmed the commit.
     #[must_use]
     pub fn outcome_is_unknown(&self) -> bool {
-        self.unknown
+        self.is_unknown
     }
 }
 
@@ -177,28 +194,24 @@ impl<E> fmt::Display for TransactionError<E> {
             reason,
             ..
         } = self;
-        let times = if *attempts == 1 {
-            "attempt"
-        } else {
-            "attempts"
-        };
+        let plural = if *attempts == 1 { "" } else { "s" };
         write!(
             f,
-            "transaction `{operation}` failed after {attempts} {times} ({reason}): {stopped}"
+            "transaction `{operation}` failed after {attempts} attempt{plural} ({reason}): {stopped}"
         )?;
         match &self.cause {
-            Cause::Database { doing, .. } => write!(f, "; the database failed while {doing}")?,
+            Cause::Database { step, .. } => write!(f, "; the database failed while {step}")?,
             Cause::Kept => f.write_str(
                 "; the closure kept the transaction: it has to be dropped before the closure returns",
             )?,
             _ if *reason == Reason::Aborted => f.write_str(
-                "; a statement had failed and ended the transaction, and the closure returned no error",
+                "; a statement failed and ended the transaction, and the closure returned no error",
             )?,
             _ => {}
         }
-        if self.unknown {
+        if self.is_unknown {
             f.write_str(
-                "; the outcome is unknown: the connection was lost before the commit was confirmed. Look whether it has happened before you try again, or use a command id, with which repeating is safe",
+                "; the outcome is unknown: the connection was lost before the commit was confirmed. Check whether it was committed before you try again, or use a command id, which makes repeating safe",
             )?;
         }
         Ok(())
@@ -212,7 +225,7 @@ impl<E: fmt::Debug> fmt::Debug for TransactionError<E> {
             .field("attempts", &self.attempts)
             .field("stopped", &self.stopped)
             .field("reason", &self.reason)
-            .field("outcome_is_unknown", &self.unknown)
+            .field("outcome_is_unknown", &self.is_unknown)
             .field("cause", &self.cause)
             .finish_non_exhaustive()
     }
@@ -226,55 +239,5 @@ impl<E: fmt::Debug> Error for TransactionError<E> {
             Cause::Command(error) => Some(error),
             Cause::Kept | Cause::Unanswered | Cause::Stopped => None,
         }
-    }
-}
-
-/// What a closure may fail with: any `std::error::Error`, `anyhow::Error`, or a boxed error.
-///
-/// `Kind` only keeps these apart, and is never written.
-///
-/// ```
-/// use outbox::transaction::ClosureError;
-///
-/// fn accepts<Kind>(_: impl ClosureError<Kind>) {}
-/// accepts(std::fmt::Error);
-/// accepts(anyhow::anyhow!("no"));
-/// accepts(Box::<dyn std::error::Error + Send + Sync>::from("no"));
-/// ```
-#[diagnostic::on_unimplemented(
-    message = "a transaction's closure cannot fail with `{Self}`",
-    note = "it may be any `std::error::Error + 'static`, `anyhow::Error` or `Box<dyn Error + Send + Sync>`"
-)]
-pub trait ClosureError<Kind> {
-    /// As an error with its causes, among which a database error is looked for.
-    fn as_error(&self) -> &(dyn Error + 'static);
-}
-
-/// See [`ClosureError`].
-#[derive(Debug)]
-pub enum Plain {}
-/// See [`ClosureError`].
-#[derive(Debug)]
-pub enum Anyhow {}
-/// See [`ClosureError`].
-#[derive(Debug)]
-pub enum Boxed {}
-
-#[diagnostic::do_not_recommend]
-impl<E: Error + 'static> ClosureError<Plain> for E {
-    fn as_error(&self) -> &(dyn Error + 'static) {
-        self
-    }
-}
-
-impl ClosureError<Anyhow> for anyhow::Error {
-    fn as_error(&self) -> &(dyn Error + 'static) {
-        self.as_ref()
-    }
-}
-
-impl ClosureError<Boxed> for Box<dyn Error + Send + Sync> {
-    fn as_error(&self) -> &(dyn Error + 'static) {
-        &**self
     }
 }

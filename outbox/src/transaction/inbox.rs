@@ -1,25 +1,25 @@
-//! [`Inbox`]: messages that are handled once, however often they arrive.
+//! [`Inbox`]: tells new messages from repeated ones.
 
-use std::{collections::BTreeSet, fmt, marker::PhantomData};
+use std::{collections::HashSet, marker::PhantomData};
 
 use crate::{
     outbox::{Error, Result, error::While as _},
     store::{Database, TableNames},
 };
 
-/// Messages that are handled once, however often they arrive. For consumers of brokers that
-/// deliver at least once, as all of them do.
+/// Tells new messages from repeated ones, so that each message has its effect once. For consumers
+/// of brokers, which deliver a message at least once.
 ///
-/// What was received is noted in the caller's transaction: it and the effects of the message are
-/// committed together, or neither. Where the same message arrives twice at once, the second waits
-/// for the first.
+/// The inbox stores the message id in the caller's transaction, so the id and the effects of the
+/// message commit together. If a message arrives twice at the same time, the second call waits for
+/// the end of the first transaction.
 ///
 /// ```
 /// # use outbox::Outbox;
 /// use outbox::transaction::Seen;
 ///
 /// # async fn consume(outbox: &Outbox<sqlx::Sqlite>) -> Result<(), Box<dyn std::error::Error>> {
-/// let message_id = "8d3c"; // the sender's; the same when it sends again
+/// let message_id = "8d3c"; // chosen by the sender; the same when it sends again
 /// outbox.transaction("ReceivePayment").run(async |mut tx| {
 ///     if outbox.inbox().once(&mut tx, "payments", message_id).await? == Seen::Again {
 ///         return Ok(());
@@ -30,6 +30,7 @@ use crate::{
 /// # Ok(())
 /// # }
 /// ```
+#[derive(Debug)]
 pub struct Inbox<'a, Db: Database> {
     names: &'a TableNames,
     database: PhantomData<fn() -> Db>,
@@ -37,26 +38,26 @@ pub struct Inbox<'a, Db: Database> {
 
 /// Whether a message is new.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[must_use = "a message that was seen before is not to be handled again"]
+#[must_use = "a message that was seen before must not be handled again"]
 pub enum Seen {
-    /// It has not been here before.
+    /// The message is new.
     First,
-    /// It has been here before, and its effects are there: do nothing.
+    /// The message was stored before, together with its effects: do nothing.
     Again,
 }
 
 impl<'a, Db: Database> Inbox<'a, Db> {
-    pub(crate) fn new(names: &'a TableNames) -> Self {
+    pub(super) fn new(names: &'a TableNames) -> Self {
         Self {
             names,
             database: PhantomData,
         }
     }
 
-    /// Notes a message of this source, in the caller's transaction.
+    /// Stores the id of a message from this source in the caller's transaction.
     ///
     /// # Errors
-    /// When the source or the id has no or more than 255 bytes, before any SQL; or when the
+    /// If the source or the id is not 1 to 255 bytes without NUL, before any SQL; or if the
     /// database fails.
     pub async fn once(
         &self,
@@ -68,8 +69,8 @@ impl<'a, Db: Database> Inbox<'a, Db> {
         Ok(seen.into_iter().next().unwrap_or(Seen::Again))
     }
 
-    /// Notes many messages of this source at once: one answer for each, in their order. Of a
-    /// message that is there twice, the second is seen again.
+    /// Stores the ids of several messages from this source in one statement. Returns one answer for
+    /// each, in their order. If an id occurs twice, the second is [`Seen::Again`].
     ///
     /// ```
     /// # use outbox::{Outbox, transaction::Seen};
@@ -90,22 +91,22 @@ impl<'a, Db: Database> Inbox<'a, Db> {
         message_ids: &[impl AsRef<str> + Sync],
     ) -> Result<Vec<Seen>> {
         check("a source", source)?;
-        // Sorted, so that two batches that share messages do not wait for each other.
-        let mut sorted = BTreeSet::new();
-        for id in message_ids {
-            check("a message id", id.as_ref())?;
-            sorted.insert(id.as_ref());
+        let mut sorted: Vec<&str> = message_ids.iter().map(AsRef::as_ref).collect();
+        for id in &sorted {
+            check("a message id", id)?;
         }
-        let sorted: Vec<&str> = sorted.into_iter().collect();
         if sorted.is_empty() {
             return Ok(Vec::new());
         }
-        let new = Db::receive(connection, self.names, source, &sorted)
+        // In a fixed order, so that two batches with common messages cannot deadlock.
+        sorted.sort_unstable();
+        sorted.dedup();
+        let inserted = Db::receive(connection, self.names, source, &sorted)
             .await
             .doing("noting messages in the inbox")?;
-        let mut new: BTreeSet<String> = new.into_iter().collect();
+        let mut first: HashSet<String> = inserted.into_iter().collect();
         let seen = message_ids.iter().map(|id| {
-            if new.remove(id.as_ref()) {
+            if first.remove(id.as_ref()) {
                 Seen::First
             } else {
                 Seen::Again
@@ -123,10 +124,4 @@ fn check(what: &'static str, text: &str) -> Result<()> {
         what,
         bytes: text.len(),
     })
-}
-
-impl<Db: Database> fmt::Debug for Inbox<'_, Db> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Inbox").finish_non_exhaustive()
-    }
 }

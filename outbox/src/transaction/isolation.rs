@@ -1,8 +1,9 @@
-//! [`Isolation`].
+//! [`Isolation`]: which changes of other transactions a transaction sees.
 
 use std::fmt;
 
-/// How much a transaction sees of others. On SQLite each is serializable, whatever is asked for.
+/// Which changes of other transactions a transaction sees. On SQLite every transaction is
+/// serializable.
 ///
 /// ```
 /// use outbox::transaction::Isolation;
@@ -12,11 +13,11 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Isolation {
-    /// Each statement sees what was committed before it began.
+    /// Each statement sees the transactions that were committed before the statement began.
     ReadCommitted,
-    /// The transaction sees what was committed before it began.
+    /// Each statement sees the transactions that were committed before the first statement.
     RepeatableRead,
-    /// As if one transaction ran after the other; expect serialization failures and deadlocks.
+    /// As if the transactions ran one after the other. Expect serialization failures and deadlocks.
     Serializable,
 }
 

@@ -1,74 +1,73 @@
-//! The loop around the attempts: what is tried again, and when.
+//! [`Run`]: the attempts of one transaction.
 
-use std::error::Error;
+use std::time::Duration;
 
 use jiff::Timestamp;
 
 use super::{
-    Cause, Deadline, Observer, Reason, Stopped, TransactionError, Transactions, TxRetry,
-    attempt::{Cancel, Failure, Limits, Plan, Progress},
+    Cause, ClosureError, Reason, Stopped, TransactionError, Transactions, Tx,
+    attempt::Progress,
     budget::Bucket,
+    command::{Codec, Command},
     deadline::{has_time, remaining},
     decide::{Failed, Next, decide},
-    error::ClosureError,
-    line::About,
-    session::Tx,
+    failure::Failure,
+    limits::{Cancel, within_limits},
+    log,
+    retrying_transaction::Settings,
 };
-use crate::store::Database;
+use crate::{store::Database, telemetry::metrics::transactions as metrics};
 
-/// What a run is told besides what all its attempts do.
-pub(crate) struct Rules {
-    pub(crate) policy: TxRetry,
-    pub(crate) deadline: Option<Deadline>,
-    pub(crate) cancel: Option<Cancel>,
-    pub(crate) correlation_id: Option<String>,
+/// One call of `RetryingTransaction::run`: everything that its attempts share.
+pub(super) struct Run<'a, Db: Database, T> {
+    pub(super) transactions: &'a Transactions<Db>,
+    pub(super) settings: &'a Settings,
+    pub(super) command: Option<(Command, Codec<T>)>,
 }
 
-impl<Db: Database> Transactions<Db> {
-    /// Attempts until one succeeds or there is no sense in another.
-    pub(crate) async fn attempts<T, E, Kind, F, Fut>(
+impl<Db: Database, T> Run<'_, Db, T> {
+    /// Starts attempts until one succeeds or another one is not allowed.
+    pub(super) async fn attempts<E, Kind, F, Fut>(
         &self,
-        plan: Plan<'_, Db, T>,
-        mut rules: Rules,
+        mut cancel: Option<Cancel>,
         mut closure: F,
     ) -> Result<T, TransactionError<E>>
     where
-        F: FnMut(Tx<Db>) -> Fut,
+        F: FnMut(Tx<'static, Db>) -> Fut,
         Fut: Future<Output = Result<T, E>>,
         E: ClosureError<Kind>,
     {
-        let operation = plan.operation;
-        let start = self.clock.now();
-        let end = rules.deadline.map(|deadline| deadline.from(start));
-        self.bucket(operation, &rules.policy, start, |bucket, budget| {
-            bucket.call(budget, start);
-        });
-        let (mut attempts, mut unknown) = (0, false);
-        let mut last: Option<(Failure<E>, Reason)> = None;
+        let operation = self.settings.operation;
+        let (budget, clock) = (self.settings.policy.budget, &self.transactions.clock);
+        let start = clock.now();
+        let end = self.settings.deadline.map(|deadline| deadline.from(start));
+        let shared = &self.transactions.shared;
+        shared.with_bucket(operation, budget, start, Bucket::on_call);
+        let (mut attempts, mut is_unknown) = (0, false);
+        let mut previous: Option<Failure<E>> = None;
         loop {
-            let mut begun = true;
-            let failure = match self.may_start(&rules.policy, attempts, end) {
-                Err(stopped) => Failure::of(stopped),
+            let failure = match self.may_start(attempts, end) {
+                Err(reason) => Failure::new(Cause::Stopped, reason),
                 Ok(now) => {
                     attempts += 1;
-                    let limits = Limits {
-                        left: end.map(|end| remaining(end, now)),
-                        cancel: rules.cancel.as_mut(),
-                    };
+                    let left = end.map(|end| remaining(end, now));
                     let mut progress = Progress::default();
-                    let result = plan
-                        .attempt(attempts, limits, &mut closure, &mut progress)
-                        .await;
-                    begun = progress.begun;
-                    if begun && self.shared.circuit().reached() {
-                        tracing::info!("the database answers again: transactions start as before");
-                    }
-                    // Ours now, so an earlier commit of unknown outcome did not happen.
-                    unknown &= !progress.claimed;
+                    let attempt = self.attempt::<E, Kind, _>(
+                        attempts,
+                        left,
+                        &mut cancel,
+                        &mut closure,
+                        &mut progress,
+                    );
+                    let result = attempt.await;
+                    let reason = result.as_ref().err().map(|failure| failure.reason);
+                    self.update_circuit(progress.has_begun, reason);
+                    // The command is new, so an earlier commit of unknown outcome did not happen.
+                    is_unknown &= !progress.is_new_command;
                     match result {
                         Ok(result) => {
                             if attempts > 1 {
-                                self.observer.success_after_retry(operation, attempts);
+                                metrics::success_after_retry(operation, attempts);
                             }
                             return Ok(result);
                         }
@@ -76,134 +75,114 @@ impl<Db: Database> Transactions<Db> {
                     }
                 }
             };
-            let reason = failure.reason::<Db, Kind>(&rules.policy);
-            unknown |= reason == Reason::CommitUnknown;
-            let now = self.clock.now();
-            self.count(operation, reason, begun, now);
-            let failed = Failed {
-                reason,
-                attempts,
-                has_command: plan.command.is_some(),
-                now,
-                end,
-            };
-            let mut next = decide(&rules.policy, &failed);
-            if matches!(next, Next::Retry(_))
-                && !self.bucket(operation, &rules.policy, now, |bucket, budget| {
-                    bucket.take(budget, now)
-                })
-            {
-                next = Next::Stop(Stopped::Budget);
-            }
-            let command_id = plan
-                .command
-                .as_ref()
-                .map(|(command, _)| command.id.as_str());
-            let about = |reason| About {
-                operation,
-                reason,
-                command_id,
-                correlation_id: rules.correlation_id.as_deref(),
-            };
-            let stopped = match next {
+            metrics::failure(operation, failure.reason);
+            is_unknown |= failure.reason == Reason::CommitUnknown;
+            let stopped = match self.next(failure.reason, attempts, end) {
                 Next::Stop(stopped) => stopped,
                 Next::Retry(delay) => {
-                    self.observer.retry(operation, reason);
-                    let few = self.shared.retries.is_low(now);
-                    about(reason).retry(attempts + 1, delay, few);
-                    let mut limits = Limits {
-                        left: None,
-                        cancel: rules.cancel.as_mut(),
-                    };
-                    match limits.keep(self.sleeper.sleep(delay)).await {
-                        Ok(()) => {
-                            last = Some((failure, reason));
-                            continue;
-                        }
-                        Err(_) => Stopped::Cancelled,
+                    metrics::retry(operation, failure.reason);
+                    let is_rare = shared.logged_retries.is_low(clock.now());
+                    self.line(failure.reason)
+                        .retry(attempts + 1, delay, is_rare);
+                    let sleep = clock.sleep(delay);
+                    if within_limits(sleep, None, &mut cancel).await.is_ok() {
+                        previous = Some(failure);
+                        continue;
                     }
+                    Stopped::Cancelled
                 }
             };
-            // An attempt that was not allowed to start is no cause; the one before it is.
-            let (failure, reason) = match (&failure.cause, last) {
-                (Cause::Stopped, Some(last)) => last,
-                _ => (failure, reason),
+            // If an attempt was stopped, the failure of the one before it says more.
+            let last = match (&failure.cause, previous) {
+                (Cause::Stopped, Some(previous)) => previous,
+                _ => failure,
             };
-            if !matches!(stopped, Stopped::NotRetryable | Stopped::Cancelled) {
-                self.observer.exhausted(operation, reason);
-                if stopped == Stopped::Deadline {
-                    self.observer.skipped_deadline(operation);
-                }
-                about(reason).exhausted(attempts);
-            }
+            self.report_end(stopped, last.reason, attempts);
             return Err(TransactionError {
                 operation,
                 attempts,
                 stopped,
-                reason,
-                unknown,
-                cause: failure.cause,
-                as_error: as_error::<E, Kind>,
+                reason: last.reason,
+                is_unknown,
+                cause: last.cause,
+                as_error: <E as ClosureError<Kind>>::as_error,
             });
         }
     }
 
-    /// Whether an attempt may start, and what time it is then.
-    fn may_start(
-        &self,
-        policy: &TxRetry,
-        attempts: u32,
-        end: Option<Timestamp>,
-    ) -> Result<Timestamp, Reason> {
-        let now = self.clock.now();
-        // A retry was looked at when it was decided; then it waited, and the clock may have run.
-        let least = if attempts == 0 {
-            policy.min_attempt
+    /// Whether an attempt may start. Returns the time of the answer.
+    fn may_start(&self, attempts: u32, end: Option<Timestamp>) -> Result<Timestamp, Reason> {
+        let now = self.transactions.clock.now();
+        // `decide` has checked a retry already. It only must not start after the deadline.
+        let needed = if attempts == 0 {
+            self.settings.policy.min_attempt
         } else {
-            std::time::Duration::ZERO
+            Duration::ZERO
         };
-        if end.is_some_and(|end| !has_time(end, now, std::time::Duration::ZERO, least)) {
+        if end.is_some_and(|end| !has_time(end, now, Duration::ZERO, needed)) {
             return Err(Reason::Deadline);
         }
-        if !self.shared.circuit().admit(now) {
+        if !self.transactions.shared.circuit().admit(now) {
             return Err(Reason::CircuitOpen);
         }
         Ok(now)
     }
 
-    /// Counts a failure where it has a counter of its own, and for the circuit.
-    fn count(&self, operation: &'static str, reason: Reason, begun: bool, now: Timestamp) {
-        let observer: &dyn Observer = &*self.observer;
-        match reason {
-            Reason::Deadlock => observer.deadlock(operation),
-            Reason::SerializationFailure => observer.serialization_failure(operation),
-            Reason::LockTimeout => observer.lock_timeout(operation),
-            _ => {}
+    /// Decides whether another attempt follows, and takes it from the budget.
+    fn next(&self, reason: Reason, attempts: u32, end: Option<Timestamp>) -> Next {
+        let (settings, now) = (self.settings, self.transactions.clock.now());
+        let failed = Failed {
+            reason,
+            attempts,
+            has_command: self.command.is_some(),
+            now,
+            end,
+        };
+        let next = decide(&settings.policy, &failed);
+        let budget = settings.policy.budget;
+        let shared = &self.transactions.shared;
+        if matches!(next, Next::Retry(_))
+            && !shared.with_bucket(settings.operation, budget, now, Bucket::take)
+        {
+            return Next::Stop(Stopped::Budget);
         }
-        // Out of time before the transaction had begun: the database did not answer until then.
-        let unreachable = reason.is_unreachable() || (reason == Reason::Deadline && !begun);
-        if unreachable && self.shared.circuit().unreachable(now) {
-            tracing::warn!(
-                "the database is unreachable: transactions fail at once until a probe reaches it"
-            );
+        next
+    }
+
+    /// Tells the circuit whether an attempt reached the database. `failure` is `None` if the
+    /// attempt succeeded.
+    fn update_circuit(&self, has_begun: bool, failure: Option<Reason>) {
+        let (shared, now) = (&self.transactions.shared, self.transactions.clock.now());
+        if has_begun && shared.circuit().on_reached() {
+            log::circuit_closed();
+        }
+        let is_unreachable = failure.is_some_and(|reason| {
+            // At the deadline without a begun transaction: the database did not answer.
+            reason.is_unreachable() || (reason == Reason::Deadline && !has_begun)
+        });
+        if is_unreachable && shared.circuit().on_unreachable(now) {
+            log::circuit_opened();
         }
     }
 
-    fn bucket<R>(
-        &self,
-        operation: &'static str,
-        policy: &TxRetry,
-        now: Timestamp,
-        change: impl FnOnce(&mut Bucket, super::Budget) -> R,
-    ) -> R {
-        let mut buckets = self.shared.buckets();
-        let bucket = buckets
-            .entry(operation)
-            .or_insert_with(|| Bucket::full(policy.budget, now));
-        change(bucket, policy.budget)
+    /// Counts and logs a retryable failure that no other attempt follows.
+    fn report_end(&self, stopped: Stopped, reason: Reason, attempts: u32) {
+        if matches!(stopped, Stopped::NotRetryable | Stopped::Cancelled) {
+            return;
+        }
+        metrics::exhausted(self.settings.operation, reason);
+        if stopped == Stopped::Deadline {
+            metrics::skipped_deadline(self.settings.operation);
+        }
+        self.line(reason).exhausted(attempts);
     }
-}
 
-fn as_error<E: ClosureError<Kind>, Kind>(error: &E) -> &(dyn Error + 'static) {
-    error.as_error()
+    fn line(&self, reason: Reason) -> log::FailedAttempt<'_> {
+        log::FailedAttempt {
+            operation: self.settings.operation,
+            reason,
+            command_id: self.command.as_ref().map(|(command, _)| &*command.id),
+            correlation_id: self.settings.correlation_id.as_deref(),
+        }
+    }
 }

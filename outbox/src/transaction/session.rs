@@ -1,127 +1,74 @@
-//! One open transaction: what the closure gets of it, and how it ends.
+//! [`Session`]: one open transaction, from its beginning to its end.
 
-use std::{
-    fmt,
-    ops::{Deref, DerefMut},
-    sync::Arc,
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use sqlx::{Pool, Transaction};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-use super::{Isolation, Reason};
+use super::{Isolation, Reason, Tx};
 use crate::store::{Database, NotCommitted, trusted};
 
-/// The transaction of one attempt, as the closure gets it. It is a connection: use it as
-/// `&mut *tx`, and give it to [`publish`](crate::outbox::Outbox::publish) as `&mut tx`.
-///
-/// There is nothing else to write with, so nothing can be written outside of the transaction by
-/// accident, and no part of it can be tried again for itself: a closure that goes on after a
-/// statement that ended the transaction does not commit anything.
-///
-/// ```
-/// use outbox::transaction::Tx;
-///
-/// async fn approve(tx: &mut Tx<sqlx::Sqlite>, case: i64) -> Result<(), sqlx::Error> {
-///     println!("attempt {}", tx.attempt());
-///     let update = sqlx::query("update cases set approved = true where id = ?1").bind(case);
-///     update.execute(&mut **tx).await?;
-///     Ok(())
-/// }
-/// ```
-pub struct Tx<Db: Database> {
-    guard: OwnedMutexGuard<Session<Db>>,
-    attempt: u32,
-}
+/// How long the rollback of a dropped session may take before its connection is dropped.
+const ROLLBACK_TIMEOUT: Duration = Duration::from_secs(5);
 
-impl<Db: Database> Tx<Db> {
-    /// Which attempt this is, counted from 1.
-    #[must_use]
-    pub fn attempt(&self) -> u32 {
-        self.attempt
-    }
-}
-
-impl<Db: Database> Deref for Tx<Db> {
-    type Target = Db::Connection;
-
-    #[expect(clippy::expect_used, reason = "see `Session`")]
-    fn deref(&self) -> &Self::Target {
-        self.guard.0.as_ref().expect("it is open")
-    }
-}
-
-impl<Db: Database> DerefMut for Tx<Db> {
-    #[expect(clippy::expect_used, reason = "see `Session`")]
-    fn deref_mut(&mut self) -> &mut Self::Target {
-        self.guard.0.as_mut().expect("it is open")
-    }
-}
-
-impl<Db: Database> fmt::Debug for Tx<Db> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tx")
-            .field("attempt", &self.attempt)
-            .finish_non_exhaustive()
-    }
-}
-
-/// How long the end of a transaction that was dropped is waited for.
-const UNANSWERED: Duration = Duration::from_secs(5);
-
-/// An open transaction, or none for the moment in which it ends by value. Dropped, it is rolled
-/// back, with nothing left behind in its session.
-pub(crate) struct Session<Db: Database>(Option<Transaction<'static, Db>>);
+/// An open transaction, or `None` before it begins and after it ends. A session that is dropped
+/// rolls back, and restores the settings of its connection.
+pub(super) struct Session<Db: Database>(Option<Transaction<'static, Db>>);
 
 impl<Db: Database> Session<Db> {
-    pub(crate) fn none() -> Self {
+    pub(super) fn none() -> Self {
         Self(None)
     }
 
-    pub(crate) async fn begin(
+    pub(super) async fn begin(
         pool: &Pool<Db>,
         isolation: Option<Isolation>,
-        read_only: bool,
+        is_read_only: bool,
     ) -> Result<Self, sqlx::Error> {
-        let sql = Db::begin_sql(isolation, read_only);
+        let sql = Db::begin_sql(isolation, is_read_only);
         let connection = pool.acquire().await?;
-        // Whole, also if the caller goes away meanwhile: sqlx rolls back only what it knows to have
-        // begun, and half begun, a session would go back to the pool with an open transaction.
-        whole(true, async move {
+        // In a task, which completes even if the caller is dropped. sqlx rolls back only a
+        // transaction whose `begin` it has seen succeed; a connection that is dropped earlier would
+        // go back to the pool with an open transaction. If the caller was dropped, the task drops
+        // the session, whose `drop` rolls back.
+        let begin = async move {
             let begun = Transaction::begin(connection, Some(trusted(sql))).await;
             begun.map(|transaction| Self(Some(transaction)))
-        })
-        .await
-        .unwrap_or(Err(sqlx::Error::WorkerCrashed))
+        };
+        let panicked = |_| Err(sqlx::Error::WorkerCrashed);
+        tokio::spawn(begin).await.unwrap_or_else(panicked)
     }
 
-    pub(crate) fn connection(&mut self) -> Option<&mut Db::Connection> {
-        self.0.as_deref_mut()
-    }
-
-    pub(crate) async fn commit(mut self, read_only: bool) -> Result<(), NotCommitted> {
+    pub(super) async fn commit(mut self, is_read_only: bool) -> Result<(), NotCommitted> {
         let Some(transaction) = self.0.take() else {
             return Ok(());
         };
-        let commit = Db::commit(transaction, read_only);
-        whole(Db::CHANGES_SESSION, commit)
-            .await
-            .unwrap_or_else(|| Err(NotCommitted::during(sqlx::Error::WorkerCrashed)))
+        let commit = Db::commit(transaction, is_read_only);
+        if Db::CHANGES_SESSION {
+            // In a task, so that the settings are restored even if the caller is dropped.
+            let panicked = |_| Err(NotCommitted::during(sqlx::Error::WorkerCrashed));
+            return tokio::spawn(commit).await.unwrap_or_else(panicked);
+        }
+        commit.await
     }
 
-    /// Why it failed, if it did: then the connection is of no use, and its end is the
-    /// transaction's.
-    pub(crate) async fn rollback(mut self) -> Option<Reason> {
-        let transaction = self.0.take()?;
-        let rolled_back = whole(Db::CHANGES_SESSION, Db::rollback(transaction)).await?;
+    /// Returns the reason if the rollback failed. Then the connection is closed, and the database
+    /// rolls back.
+    pub(super) async fn rollback(mut self) -> Option<Reason> {
+        let rollback = Db::rollback(self.0.take()?);
+        let rolled_back = if Db::CHANGES_SESSION {
+            tokio::spawn(rollback).await.ok()?
+        } else {
+            rollback.await
+        };
         rolled_back.err().map(|error| Reason::of::<Db>(&error))
     }
 
-    /// For the closure. `None` if somebody has it.
-    pub(crate) fn lend(slot: &Arc<Mutex<Self>>, attempt: u32) -> Option<Tx<Db>> {
+    /// Lends the transaction to user code. `None` if there is none, or if it is lent already.
+    pub(super) fn lend(slot: &Arc<Mutex<Self>>, attempt: u32) -> Option<Tx<'static, Db>> {
         let guard = Arc::clone(slot).try_lock_owned().ok()?;
-        Some(Tx { guard, attempt })
+        let transaction = OwnedMutexGuard::try_map(guard, |session| session.0.as_mut()).ok()?;
+        Some(Tx::for_closure(transaction, attempt))
     }
 }
 
@@ -130,23 +77,13 @@ impl<Db: Database> Drop for Session<Db> {
         let Some(transaction) = self.0.take() else {
             return;
         };
-        // Otherwise its own `drop` rolls it back.
+        // Without settings to restore, or without a runtime, sqlx rolls back by itself.
         if Db::CHANGES_SESSION
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
         {
-            // What it was doing when it was dropped may have left the connection unusable.
-            runtime.spawn(tokio::time::timeout(UNANSWERED, Db::rollback(transaction)));
+            // A statement that was dropped halfway may have made the connection unusable.
+            let rollback = Db::rollback(transaction);
+            runtime.spawn(tokio::time::timeout(ROLLBACK_TIMEOUT, rollback));
         }
     }
-}
-
-/// To its end, even if the caller is dropped, where that is asked for. `None` if it panicked.
-async fn whole<T: Send + 'static>(
-    asked: bool,
-    future: impl Future<Output = T> + Send + 'static,
-) -> Option<T> {
-    if asked {
-        return tokio::spawn(future).await.ok();
-    }
-    Some(future.await)
 }

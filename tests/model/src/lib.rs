@@ -3,6 +3,7 @@
 //!
 //! No line of the library is run here: the model says in which order what has to happen, and the
 //! library's own tests say that it does. When the protocol changes, the model is changed first.
+//! The numbered rules are in `docs/protocol.md`; each mistake names the rule that it breaks.
 //!
 //! - [`scenario`]: how much of everything there is, and what may go wrong; `scenarios`: those that
 //!   are visited

@@ -22,7 +22,7 @@ pub struct HealthCheck<Db: Database> {
     limit: Duration,
 }
 
-/// StatusCount up to this many where no limit is given.
+/// Failures are counted up to this many where no limit is given.
 const COUNTED: u32 = 1_000;
 
 impl<Db: Database> Outbox<Db> {
@@ -110,12 +110,12 @@ impl<Db: Database> HealthCheck<Db> {
     /// What the dispatcher of this process does. Asks nobody.
     #[must_use]
     pub fn dispatcher(&self) -> DispatcherHealth {
-        let heart = &self.outbox.inner.heart;
-        match heart.state() {
+        let liveness = &self.outbox.inner.liveness;
+        match liveness.state() {
             State::NotStarted => DispatcherHealth::NotStarted,
             State::Stopped => DispatcherHealth::Stopped,
             State::Panicked => DispatcherHealth::Panicked,
-            State::Running if heart.silent_for(Instant::now()) > self.silence => {
+            State::Running if liveness.silent_for(Instant::now()) > self.silence => {
                 DispatcherHealth::Stuck
             }
             State::Running => DispatcherHealth::Running,

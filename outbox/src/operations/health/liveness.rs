@@ -1,4 +1,4 @@
-//! [`Liveness`]: whether a dispatcher lives, as its own loop says.
+//! [`Liveness`]: whether the event loop of a dispatcher still turns.
 
 use std::{
     sync::atomic::{AtomicU8, AtomicU64, Ordering},
@@ -7,13 +7,13 @@ use std::{
 
 use tokio::time::Instant;
 
-/// Shared by an outbox and its dispatcher, which writes; probes read.
+/// Shared by an outbox and its dispatcher. The event loop writes it, probes read it.
 #[derive(Debug)]
 pub(crate) struct Liveness {
-    /// What the beats are counted from.
-    began: Instant,
-    /// Milliseconds from then to the last beat.
-    beat: AtomicU64,
+    /// Ticks are counted from here.
+    created_at: Instant,
+    /// Milliseconds from then to the last tick.
+    last_tick: AtomicU64,
     /// One of [`State`].
     state: AtomicU8,
 }
@@ -30,29 +30,30 @@ pub(super) enum State {
 impl Liveness {
     pub(crate) fn new() -> Self {
         Self {
-            began: Instant::now(),
-            beat: AtomicU64::new(0),
+            created_at: Instant::now(),
+            last_tick: AtomicU64::new(0),
             state: AtomicU8::new(State::NotStarted as u8),
         }
     }
 
-    /// The dispatcher's loop has come around once more.
-    pub(crate) fn beats(&self, now: Instant) {
-        let millis = now.saturating_duration_since(self.began).as_millis();
+    /// The event loop has turned once more.
+    pub(crate) fn tick(&self, now: Instant) {
+        let millis = now.saturating_duration_since(self.created_at).as_millis();
         let millis = u64::try_from(millis).unwrap_or(u64::MAX);
-        self.beat.store(millis, Ordering::Relaxed);
+        self.last_tick.store(millis, Ordering::Relaxed);
     }
 
-    pub(crate) fn starts(&self) {
-        self.beats(Instant::now());
+    pub(crate) fn started(&self) {
+        self.tick(Instant::now());
         self.set(State::Running);
     }
 
-    /// Called while it is being dropped: a panic is still under way then.
-    pub(crate) fn ends(&self) {
-        self.set(match std::thread::panicking() {
-            true => State::Panicked,
-            false => State::Stopped,
+    /// Called while the event loop is dropped: a panic is still under way then.
+    pub(crate) fn stopped(&self) {
+        self.set(if std::thread::panicking() {
+            State::Panicked
+        } else {
+            State::Stopped
         });
     }
 
@@ -69,11 +70,11 @@ impl Liveness {
         }
     }
 
-    /// How long ago it beat last.
+    /// How long ago the event loop turned last.
     pub(super) fn silent_for(&self, now: Instant) -> Duration {
-        let beat = Duration::from_millis(self.beat.load(Ordering::Relaxed));
-        let lived = now.saturating_duration_since(self.began);
-        lived.saturating_sub(beat)
+        let last_tick = Duration::from_millis(self.last_tick.load(Ordering::Relaxed));
+        let lived = now.saturating_duration_since(self.created_at);
+        lived.saturating_sub(last_tick)
     }
 }
 
@@ -88,33 +89,33 @@ mod tests {
         struct Ends<'a>(&'a Liveness);
         impl Drop for Ends<'_> {
             fn drop(&mut self) {
-                self.0.ends();
+                self.0.stopped();
             }
         }
-        let heart = Liveness::new();
-        drop(Ends(&heart));
-        assert_eq!(heart.state(), State::Stopped);
+        let liveness = Liveness::new();
+        drop(Ends(&liveness));
+        assert_eq!(liveness.state(), State::Stopped);
         let panicked = catch_unwind(|| {
-            let _ends = Ends(&heart);
+            let _ends = Ends(&liveness);
             panic!("as the test wants it");
         });
         assert!(panicked.is_err());
-        assert_eq!(heart.state(), State::Panicked);
+        assert_eq!(liveness.state(), State::Panicked);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn silence_is_counted_from_the_last_beat() {
-        let heart = Liveness::new();
+    async fn silence_is_counted_from_the_last_tick() {
+        let liveness = Liveness::new();
         let start = Instant::now();
         let seconds = Duration::from_secs;
-        assert_eq!(heart.state(), State::NotStarted);
+        assert_eq!(liveness.state(), State::NotStarted);
         tokio::time::advance(seconds(5)).await;
-        heart.starts();
-        assert_eq!(heart.silent_for(start + seconds(7)), seconds(2));
-        heart.beats(start + seconds(7));
-        assert_eq!(heart.silent_for(start + seconds(7)), seconds(0));
-        assert_eq!(heart.silent_for(start + seconds(60)), seconds(53));
-        heart.ends();
-        assert_eq!(heart.state(), State::Stopped);
+        liveness.started();
+        assert_eq!(liveness.silent_for(start + seconds(7)), seconds(2));
+        liveness.tick(start + seconds(7));
+        assert_eq!(liveness.silent_for(start + seconds(7)), seconds(0));
+        assert_eq!(liveness.silent_for(start + seconds(60)), seconds(53));
+        liveness.stopped();
+        assert_eq!(liveness.state(), State::Stopped);
     }
 }

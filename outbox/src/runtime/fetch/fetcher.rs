@@ -9,11 +9,8 @@ use uuid::Uuid;
 
 use crate::runtime::fetch::{BlockingKeys, LateWriters, PagePlan};
 use crate::{
-    registry::route::Router,
-    runtime::{
-        lane::HandlerIx,
-        ownership::claim::{ClaimOutcome, ClaimRequest},
-    },
+    registry::{HandlerIx, route::Router},
+    runtime::ownership::claim::{ClaimOutcome, ClaimRequest},
     store::{
         Database, DueDeliveryName, DueQuery, Fence, FetchedDelivery, FetchedRecord, InMemory,
         KeptConnection, LaneName, Lease, PendingQuery, RunnableOrder, Statements,
@@ -211,7 +208,7 @@ impl<Db: Database> Fetcher<Db> {
         claim: &ClaimRequest,
     ) -> Result<ClaimOutcome, sqlx::Error> {
         let connection = self.link.connection().await?;
-        let claimed = claim.make::<Db>(connection, &self.sql).await;
+        let claimed = claim.run::<Db>(connection, &self.sql).await;
         self.link.done(&claimed);
         claimed
     }
@@ -249,7 +246,7 @@ impl FetchPlan {
     /// Those that are not in memory.
     pub(crate) fn unknown(&self, due: &[DueDeliveryName]) -> Vec<i64> {
         let is_known = |due: &&DueDeliveryName| {
-            let handler = self.router.handler(&due.handler);
+            let handler = self.router.by_id(&due.handler);
             handler.is_some_and(|ix| self.known_deliveries.contains(&(due.record_id, ix)))
         };
         due.iter()
@@ -270,14 +267,12 @@ impl Fetched {
             if !may_block.contains(*part, &record.key) {
                 continue;
             }
-            for &handler in round.router.route(&record.event).iter() {
-                if let Some(id) = round.router.id(handler)
-                    && seen.insert((&record.key, handler))
-                {
+            for &handler in round.router.handlers_of(&record.event).iter() {
+                if seen.insert((&record.key, handler)) {
                     lanes.push(LaneName {
                         part: *part,
                         key: record.key.clone(),
-                        handler: id.to_owned(),
+                        handler: round.router.id_of(handler).to_owned(),
                     });
                 }
             }

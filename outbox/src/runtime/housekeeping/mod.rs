@@ -1,4 +1,9 @@
-//! Tasks beside everything else: pruning, and sampling for gauges.
+//! Tasks beside everything else: pruning, and sampling for gauges. None of them holds up a record.
 
-pub(super) mod prune;
-pub(super) mod sample;
+#[expect(clippy::module_inception, reason = "the part that owns the others")]
+mod housekeeping;
+mod periodic;
+mod prune;
+mod sample;
+
+pub(super) use housekeeping::Housekeeping;

@@ -1,83 +1,66 @@
-//! Removing finished records, beside everything else.
+//! Removing finished records, old commands and old messages.                                 (I/O)
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use tokio::time::Instant;
+use crate::{
+    config::Retention,
+    outbox::{Outbox, Result},
+    runtime::{backoff::Operation, meters::database_error},
+    store::{Database, Fence},
+};
 
-use crate::runtime::event_loop::Run;
-use crate::{config::Retention, store::Database};
+pub(super) const PRUNE_EVERY: Duration = Duration::from_secs(60);
 
-/// How often finished records are looked for that are older than they are to be kept.
-pub(in crate::runtime) const PRUNE_EVERY: Duration = Duration::from_secs(60);
-
-impl<Db: Database> Run<Db> {
-    /// Removes finished records that are older than they are to be kept, beside everything else;
-    /// each process those of its own partitions.
-    pub(in crate::runtime) fn start_pruning(&mut self, now: Instant) {
-        if now.duration_since(self.pruned_at) < PRUNE_EVERY {
-            return;
-        }
-        self.pruned_at = now;
-        self.start_forgetting();
-        let busy = self.pruning.as_ref();
-        let time = match self.outbox.inner.config.processing.retention {
-            Retention::For(time) => time,
-            // What was discarded, and what was kept under another setting.
-            Retention::Delete => Duration::ZERO,
-            Retention::Forever => return,
-        };
-        if busy.is_some_and(|pruning| !pruning.is_finished()) {
-            return;
-        }
-        let (outbox, fence) = (self.outbox.clone(), self.engine.leases.fence());
-        self.pruning = Some(tokio::spawn(async move {
-            let operations = outbox.operations();
-            match operations.prune_within(time, Some(&fence)).await {
-                Ok(0) => {}
-                Ok(records) => tracing::debug!(records, "removed finished records"),
-                Err(error) => {
-                    let error = anyhow::Error::from(error);
-                    tracing::warn!("finished records were not removed: {error:#}");
-                }
-            }
-        }));
+/// How long finished records are kept. `None`: for ever.
+pub(super) fn retention<Db: Database>(outbox: &Outbox<Db>) -> Option<Duration> {
+    match outbox.inner.config.processing.retention {
+        Retention::For(time) => Some(time),
+        // Records that were discarded, or kept under another setting.
+        Retention::Delete => Some(Duration::ZERO),
+        Retention::Forever => None,
     }
+}
 
-    /// Removes commands and messages that are older than they are to be remembered. Each process
-    /// does: what one has removed the others do not find.
-    fn start_forgetting(&mut self) {
-        let forgetting = self.forgetting.as_ref();
-        if forgetting.is_some_and(|forgetting| !forgetting.is_finished()) {
-            return;
-        }
-        let outbox = self.outbox.clone();
-        self.forgetting = Some(tokio::spawn(async move {
-            let operations = outbox.operations();
-            let (commands, messages) =
-                (outbox.inner.command_retention, outbox.inner.inbox_retention);
-            let forget = async {
-                if let Some(time) = commands {
-                    operations.prune_commands(time).await?;
-                }
-                if let Some(time) = messages {
-                    operations.prune_inbox(time).await?;
-                }
-                Ok::<(), crate::outbox::Error>(())
-            };
-            if let Err(error) = forget.await {
-                let error = anyhow::Error::from(error);
-                tracing::warn!("old commands and messages were not removed: {error:#}");
-            }
-        }));
+/// Removes finished records that are older than they are to be kept. Each process removes those of
+/// its own partitions.
+pub(super) async fn prune<Db: Database>(outbox: Outbox<Db>, fence: Arc<Fence>) {
+    let Some(time) = retention(&outbox) else {
+        return;
+    };
+    let operations = outbox.operations();
+    match operations.prune_within(time, Some(&fence)).await {
+        Ok(0) => {}
+        Ok(records) => tracing::debug!(records, "finished records removed"),
+        Err(error) => failed(error),
     }
+}
 
-    /// In the middle of a batch nothing of it is removed.
-    pub(in crate::runtime) fn stop_pruning(&mut self) {
-        for pruning in [self.pruning.take(), self.forgetting.take()]
-            .into_iter()
-            .flatten()
-        {
-            pruning.abort();
-        }
+/// Removes commands and messages that are older than they are to be remembered. Every process does;
+/// what one has removed the others do not find.
+pub(super) async fn forget<Db: Database>(outbox: Outbox<Db>) {
+    if let Err(error) = try_forget(&outbox).await {
+        failed(error);
     }
+}
+
+async fn try_forget<Db: Database>(outbox: &Outbox<Db>) -> Result<()> {
+    let operations = outbox.operations();
+    if let Some(time) = outbox.inner.command_retention {
+        operations.prune_commands(time).await?;
+    }
+    if let Some(time) = outbox.inner.inbox_retention {
+        operations.prune_inbox(time).await?;
+    }
+    Ok(())
+}
+
+/// The next run removes what this one did not.
+fn failed(error: crate::outbox::Error) {
+    database_error(Operation::Prune);
+    let (operation, error) = (Operation::Prune.name(), anyhow::Error::from(error));
+    tracing::warn!(
+        operation,
+        error = format!("{error:#}"),
+        "database error; retrying in a minute"
+    );
 }

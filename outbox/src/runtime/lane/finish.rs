@@ -1,169 +1,114 @@
-//! What a handler decided becomes what is to be written, and the lane goes on.
+//! The second door: what workers say about invocations.
 
-use crate::runtime::lane::{
-    HandlerIx, Item, Lanes, Stand, Work,
-    row::{failed, failure, waiting},
+use super::{
+    attempt_end::AttemptEnd, burst::Work, lane::BurstProgress, lanes::Lanes, rows::rows_after,
+    slots::BurstEnd,
 };
-use crate::{
-    retry::{Completion, Decision},
-    store::{DeliveryRow, FailureRow, micros},
-};
+use crate::registry::HandlerIx;
 
 impl Lanes {
-    /// An invocation ended. If its lane's turn goes on: the record that runs now.
-    pub(crate) fn finished(&mut self, work: &Work, decision: Decision) -> Option<i64> {
+    /// An invocation ended. The id of the record that runs next in the same burst, if one does.
+    pub(crate) fn on_finished(&mut self, work: &Work, end: AttemptEnd) -> Option<i64> {
         let handler = work.handler;
-        if work.alone {
-            self.write(work, true, decision);
-            self.unwritten.deliveries.push((work.record.id, handler));
-        } else if let Some(next) = self.finished_in_lane(work, decision) {
-            return Some(next);
+        if work.is_detached {
+            self.add_outcome(work, true, end);
+            self.outgoing.forget_delivery(work.record.id, handler);
+        } else {
+            if let Some(next) = self.finished_in_lane(work, end) {
+                return Some(next);
+            }
+            self.burst_ended(work.part, &work.record.key, handler);
         }
-        self.leave_place(handler);
-        self.turn_ended(work.part, &work.record.key, handler);
-        self.fill_places(handler);
+        self.free_slot(handler);
         None
     }
 
-    /// The record that runs now. None if the lane's turn has ended, or it is not in memory, because
+    /// The record that runs next. `None` if the burst has ended, or the lane is not in memory because
     /// its partition was lost.
-    fn finished_in_lane(&mut self, work: &Work, decision: Decision) -> Option<i64> {
-        let id = work.record.id;
+    fn finished_in_lane(&mut self, work: &Work, end: AttemptEnd) -> Option<i64> {
+        let (id, handler) = (work.record.id, work.handler);
         let key = self.keys.get_mut(&*work.record.key)?;
-        let lane = key.lane(work.handler)?;
-        if lane.running()?.record.id != id {
-            return None;
-        }
-        let stored = lane.queue.pop_front()?.stored;
-        lane.turn -= 1;
-        if !decision.is_completed() {
-            // Nothing behind it was begun.
-            lane.turn = 0;
-        } else if lane.turn == 0
-            && let Some(places) = self.handlers.get_mut(usize::from(work.handler))
-        {
-            places.turn = (places.turn * 2).min(self.settings.longest_turn);
-        }
-
-        let next = lane.running().map(|item| item.record.id);
-        let fell_back = matches!(decision, Decision::Completed(Completion::FellBack { .. }));
-        if !stored && !fell_back && matches!(decision, Decision::Completed(_)) {
-            let at = key.hot.iter().position(|hot| hot.record.id == id)?;
-            let hot = key.hot.get_mut(at)?;
-            hot.unfinished.retain(|handler| *handler != work.handler);
-            hot.begun = true;
-            if hot.unfinished.is_empty() {
-                key.hot.remove(at);
-                self.unwritten.batch.done.push(id);
-                self.unwritten.records.push(id);
+        let lane = key.lane(handler)?;
+        let (ended, progress) = lane.first_ended(id, end.is_completed())?;
+        let next = match progress {
+            BurstProgress::Continues { next } => Some(next),
+            BurstProgress::Complete => {
+                let slots = self.handlers[handler].slots_mut();
+                slots.burst_ended(BurstEnd::Complete);
+                None
             }
-            return next;
+            BurstProgress::Stopped => None,
+        };
+        if !ended.has_row {
+            if matches!(end, AttemptEnd::Handled | AttemptEnd::Skipped) {
+                if key.completed_by(id, handler) {
+                    self.outgoing.complete_record(id);
+                }
+                return next;
+            }
+            key.split(&self.handlers, &mut self.outgoing, &mut self.memory);
         }
-        if !stored {
-            key.split(&self.settings, &mut self.unwritten, &mut self.deliveries);
-        }
-        let blocks = self.write(work, stored, decision);
-        self.unwritten.deliveries.push((id, work.handler));
-        if blocks {
-            self.block(&work.record.key, work.handler);
+        let is_blocked = self.add_outcome(work, ended.has_row, end);
+        self.outgoing.forget_delivery(id, handler);
+        if is_blocked {
+            self.block_lane(&work.record.key, handler);
         } else {
-            // Read before it is written, the lane would seem to be held up by this record.
-            let lane = self.keys.get_mut(&*work.record.key)?.lane(work.handler)?;
-            lane.settling += 1;
-            let name = (work.record.key.as_str().into(), work.handler);
-            self.unwritten.lanes.push(name);
+            // Loaded before this is written, the lane would seem to be blocked by this record.
+            self.lane(&work.record.key, handler)?.note_change();
+            self.outgoing.change_lane(&work.record.key, handler);
         }
         next
     }
 
-    /// The rows of a delivery that ended or failed. Whether its lane waits behind it.
-    fn write(&mut self, work: &Work, stored: bool, decision: Decision) -> bool {
-        let Some(settings) = self.settings(work.handler) else {
-            return false;
-        };
-        let (id, ordered, skips) = (settings.id, self.settings.ordered, settings.skips);
-        // Still in its lane: one that is tried alone has let the others pass.
-        let holds_lane = ordered && !work.alone;
-        let row = waiting(work.part, &work.record, id, work.attempt);
-        let row = match decision {
-            Decision::Completed(completion) => {
-                // A fallback that succeeded leaves the failure in the history.
-                if let Completion::FellBack { error, .. } = &completion {
-                    self.remember(failure(work, id, error));
-                }
-                DeliveryRow {
-                    status: "completed",
-                    blocking: false,
-                    ..row
-                }
+    /// Adds the rows of a delivery that ended or failed. Whether its lane waits behind it.
+    fn add_outcome(&mut self, work: &Work, has_row: bool, end: AttemptEnd) -> bool {
+        let handler = &self.handlers[work.handler];
+        // A detached one has let the others pass.
+        let holds_lane = self.stop_on_failure && !work.is_detached;
+        let (row, failure) =
+            rows_after(work, handler.id(), end, holds_lane, handler.skips_failed());
+        failure
+            .into_iter()
+            .for_each(|failure| self.outgoing.add_failure(failure));
+        let is_blocked = row.blocking;
+        self.outgoing.set_delivery(row, !has_row);
+        is_blocked
+    }
+
+    /// An invocation was not started: this process may no longer own it, or the worker ended its
+    /// burst. It is the first of its lane again.
+    pub(crate) fn on_not_started(&mut self, work: Work) {
+        let (id, handler, partition) = (work.record.id, work.handler, work.part);
+        if work.is_detached {
+            if self.is_closing(partition) || !self.handlers[handler].is_available() {
+                // It is still due in the database.
+                self.outgoing.forget_delivery(id, handler);
+            } else {
+                self.handlers[handler].slots_mut().wait_detached(work);
             }
-            Decision::RetryAt {
-                delay, next, error, ..
-            } => {
-                let failure = failure(work, id, &error);
-                let row = failed(row, &failure);
-                self.remember(failure);
-                DeliveryRow {
-                    status: "retrying",
-                    blocking: holds_lane,
-                    attempt: next.number,
-                    failure_count: next.failure_count,
-                    first_failed_at: next.first_failed_at.map(|at| at.as_microsecond()),
-                    delay: Some(micros(delay)),
-                    ..row
-                }
-            }
-            Decision::Failed { error, .. } => {
-                let failure = failure(work, id, &error);
-                let row = failed(row, &failure);
-                self.remember(failure);
-                DeliveryRow {
-                    status: "failed",
-                    blocking: holds_lane && !skips,
-                    ..row
-                }
-            }
-            // The routes of this process said otherwise a moment ago; as if it had not run.
-            Decision::NoHandler(_) => row,
-        };
-        let blocks = row.blocking;
-        let batch = &mut self.unwritten.batch;
-        // Just split: its row is among the last ones, and can be what it is to be from the start.
-        let same = |new: &&mut DeliveryRow| (new.record_id, new.handler) == (row.record_id, id);
-        let new = match stored || row.status == "completed" {
-            true => None,
-            false => batch.split_rows.iter_mut().rev().find(same),
-        };
-        match new {
-            Some(new) => *new = row,
-            None => batch.changed.push(row),
+        } else if self
+            .lane(&work.record.key, handler)
+            .is_some_and(|lane| lane.stop_burst(id))
+        {
+            let slots = self.handlers[handler].slots_mut();
+            slots.burst_ended(BurstEnd::CutShort);
+            self.burst_ended(partition, &work.record.key, handler);
         }
-        blocks
+        self.free_slot(handler);
     }
 
-    fn remember(&mut self, failure: FailureRow) {
-        self.unwritten.batch.failures.push(failure);
-    }
-
-    /// The lane waits behind what was just written. Its queue has rows, and leaves memory.
-    pub(super) fn block(&mut self, key: &str, handler: HandlerIx) {
-        let Some(entry) = self.keys.get_mut(key) else {
-            return;
-        };
-        entry.split(&self.settings, &mut self.unwritten, &mut self.deliveries);
-        let Some(lane) = entry.lane(handler) else {
-            return;
-        };
-        // One that runs (its handler was just paused) is first; when it ends the rest is read.
-        lane.stand = match lane.turn {
-            1.. => Stand::Behind,
-            0 => Stand::Blocked,
-        };
-        lane.settling += 1;
-        lane.lingers = true;
-        let queue = lane.take_waiting();
-        let left = queue.map(|Item { record, .. }| (record.id, handler));
-        self.unwritten.deliveries.extend(left);
-        self.unwritten.lanes.push((key.into(), handler));
+    /// The lane does what it can do next, behind the lanes that wait for a slot. What was in the
+    /// burst and was not started leaves memory if the partition was closed or the handler paused
+    /// meanwhile, like everything that waited then.
+    fn burst_ended(&mut self, partition: u16, key: &str, handler: HandlerIx) {
+        let lane = self.lane(key, handler);
+        let is_queued = lane.is_some_and(|lane| lane.queue_len() > 0);
+        if is_queued && self.is_closing(partition) {
+            self.close(&[partition]);
+        } else if is_queued && !self.handlers[handler].is_available() {
+            self.block_lane(key, handler);
+        } else {
+            self.advance(key, handler);
+        }
     }
 }

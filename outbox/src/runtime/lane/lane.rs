@@ -1,113 +1,342 @@
-//! One lane: the records of one key for one handler, in order.
+//! [`Lane`]: the records of one key for one handler, in order.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::{collections::VecDeque, num::NonZeroUsize, sync::Arc};
 
-use crate::record::{Attempt, Record};
-use crate::runtime::lane::{Turn, Work};
+use super::{
+    burst::{Burst, Work},
+    state::{Activity, Backlog},
+};
+use crate::{
+    record::{Attempt, Record},
+    registry::HandlerIx,
+};
 
-/// A handler by its place in the registry.
-pub(crate) type HandlerIx = u16;
-
-/// What a lane knows of the database behind its queue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stand {
-    /// The queue is everything: a new record goes to its end.
-    Open,
-    /// Further records are parked in the database behind the queue: a new record is parked too.
-    /// When the queue is empty, the next parked ones are read.
-    Behind,
-    /// They are being read. Whether something was parked meanwhile.
-    Checking { again: bool },
-    /// The first record is in the database, and is not to run now: it waits for its retry, has
-    /// failed, or its handler is paused. A new record is parked behind it.
-    Blocked,
-}
-
-/// A record in a lane.
-#[derive(Debug)]
-pub(super) struct Item {
-    pub(super) record: Arc<Record>,
-    pub(super) attempt: Attempt,
-    /// Whether it has a delivery row of its own. Without one its record is still pending.
-    pub(super) stored: bool,
-    /// Whether it was read from that row. If not, the row may not be written yet.
-    pub(super) read: bool,
-}
-
-/// Lives in memory while something of it does. What it forgets then, the database knows.
+/// The records of one key for one handler. In memory only while something of it is: the database
+/// knows everything that a lane forgets. Every transition of its two states is one method.
 #[derive(Debug)]
 pub(super) struct Lane {
-    pub(super) handler: HandlerIx,
-    pub(super) stand: Stand,
-    /// Oldest first; what runs is in here until it has ended.
-    pub(super) queue: VecDeque<Item>,
-    /// How many of the queue, from its front, make up the lane's turn: the first one runs, and
-    /// each of the others once the one before it is done. The others may as well not be begun.
-    pub(super) turn: usize,
-    /// In its handler's queue for a free place.
-    pub(super) queued_for_place: bool,
-    /// Changes of this lane that are not yet written.
-    pub(super) settling: u32,
-    /// What a fetch that is under way says about this lane may be out of date: the lane has to
-    /// stay until that has arrived.
-    pub(super) lingers: bool,
+    handler: HandlerIx,
+    activity: Activity,
+    backlog: Backlog,
+    /// Oldest first. What runs stays in front until it ended.
+    queue: VecDeque<QueuedRecord>,
+    /// Changes of its rows that are not written yet. Its backlog is loaded only when there are none.
+    unwritten_changes: u32,
+    /// A row of this lane existed, or was about to, since the lane is in memory. A fetch under way
+    /// may have seen the lane before our last write, so the lane stays until that fetch ended.
+    had_rows: bool,
+}
+
+/// One record in a lane.
+#[derive(Debug)]
+pub(super) struct QueuedRecord {
+    pub(super) record: Arc<Record>,
+    pub(super) attempt: Attempt,
+    /// A delivery row exists, or is about to. Without one the record is still pending.
+    pub(super) has_row: bool,
+    /// It was read from that row.
+    pub(super) from_row: bool,
+}
+
+/// The one thing that a lane can do next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NextStep {
+    Wait,
+    Run,
+    Load,
+    Block,
+    Forget,
+}
+
+/// How a burst stands after its first record ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum BurstProgress {
+    /// The record with this id runs next, with the same slot.
+    Continues { next: i64 },
+    /// That was the last one.
+    Complete,
+    /// The record did not complete, so nothing behind it was started.
+    Stopped,
+}
+
+impl QueuedRecord {
+    /// A record that was read as pending: its first attempt.
+    pub(super) fn whole(record: Arc<Record>) -> Self {
+        Self {
+            record,
+            attempt: Attempt::first(),
+            has_row: false,
+            from_row: false,
+        }
+    }
+
+    /// A record that was read from its delivery row.
+    pub(super) fn from_row(record: Arc<Record>, attempt: Attempt) -> Self {
+        Self {
+            record,
+            attempt,
+            has_row: true,
+            from_row: true,
+        }
+    }
 }
 
 impl Lane {
-    pub(super) fn new(handler: HandlerIx, stand: Stand) -> Self {
+    pub(super) fn new(handler: HandlerIx, backlog: Backlog) -> Self {
         Self {
             handler,
-            stand,
+            activity: Activity::Idle,
+            backlog,
             queue: VecDeque::new(),
-            turn: 0,
-            queued_for_place: false,
-            settling: 0,
-            lingers: stand != Stand::Open,
+            unwritten_changes: 0,
+            had_rows: backlog != Backlog::None,
         }
     }
 
-    /// Begins a turn of at most so many.
-    pub(super) fn take_turn(&mut self, part: u16, most: usize) -> Option<Turn> {
-        let handler = self.handler;
-        let mut works = self.queue.iter().take(most.max(1)).map(|item| Work {
-            record: Arc::clone(&item.record),
-            part,
-            handler,
-            attempt: item.attempt,
-            read: item.read,
-            alone: false,
+    /// What it can do next, in a partition that is open. [`advance`](super::Lanes::advance) does it.
+    pub(super) fn next_step(&self, is_available: bool) -> NextStep {
+        if self.activity != Activity::Idle {
+            return NextStep::Wait;
+        }
+        if !self.queue.is_empty() {
+            return NextStep::Run;
+        }
+        if self.unwritten_changes > 0 {
+            return NextStep::Wait;
+        }
+        match self.backlog {
+            Backlog::Parked if is_available => NextStep::Load,
+            Backlog::Parked => NextStep::Block,
+            Backlog::Loading { .. } => NextStep::Wait,
+            Backlog::None | Backlog::Blocked => NextStep::Forget,
+        }
+    }
+
+    /// Its first record waits for a slot: that record.
+    pub(super) fn await_slot(&mut self) -> Option<Arc<Record>> {
+        let first = Arc::clone(&self.queue.front()?.record);
+        self.activity.set(Activity::AwaitingSlot);
+        Some(first)
+    }
+
+    /// Starts a burst of at most `max` records with a slot that was taken for it.
+    pub(super) fn start_burst(&mut self, partition: u16, max: usize) -> Option<Burst> {
+        let mut works = self.queue.iter().take(max).map(|queued| Work {
+            record: Arc::clone(&queued.record),
+            part: partition,
+            handler: self.handler,
+            attempt: queued.attempt,
+            from_row: queued.from_row,
+            is_detached: false,
         });
         let first = works.next()?;
-        let then: Vec<Work> = works.collect();
-        self.turn = 1 + then.len();
-        Some(Turn { first, then })
+        let rest: Vec<Work> = works.collect();
+        let burst = NonZeroUsize::MIN.saturating_add(rest.len());
+        self.activity.set(Activity::Running { burst });
+        Some(Burst { first, rest })
     }
 
-    /// The record that runs.
-    pub(super) fn running(&self) -> Option<&Item> {
-        self.queue.front().filter(|_| self.turn > 0)
-    }
-
-    /// Those that are not in its turn leave the queue.
-    pub(super) fn take_waiting(&mut self) -> impl Iterator<Item = Item> {
-        self.queue.drain(self.turn..)
-    }
-
-    /// Says that a record was parked behind this lane.
-    pub(super) fn parked(&mut self) {
-        self.settling += 1;
-        self.lingers = true;
-        match &mut self.stand {
-            Stand::Checking { again } => *again = true,
-            Stand::Open => self.stand = Stand::Behind,
-            Stand::Behind | Stand::Blocked => {}
+    /// The first record of the burst ended. `None` if that is not the record which runs.
+    pub(super) fn first_ended(
+        &mut self,
+        id: i64,
+        is_completed: bool,
+    ) -> Option<(QueuedRecord, BurstProgress)> {
+        if self.running_record() != Some(id) {
+            return None;
         }
+        let ended = self.queue.pop_front()?;
+        let rest = NonZeroUsize::new(self.running_count() - 1);
+        self.activity.set(match rest.filter(|_| is_completed) {
+            Some(burst) => Activity::Running { burst },
+            None => Activity::Idle,
+        });
+        let progress = match self.running_record() {
+            Some(next) => BurstProgress::Continues { next },
+            None if is_completed => BurstProgress::Complete,
+            None => BurstProgress::Stopped,
+        };
+        Some((ended, progress))
+    }
+
+    /// The rest of the burst was not started. Whether this record was the first of it.
+    pub(super) fn stop_burst(&mut self, id: i64) -> bool {
+        let is_first = self.running_record() == Some(id);
+        if is_first {
+            self.activity.set(Activity::Idle);
+        }
+        is_first
+    }
+
+    /// A record joins the end of the queue.
+    pub(super) fn enqueue(&mut self, queued: QueuedRecord) {
+        self.had_rows |= queued.has_row;
+        self.queue.push_back(queued);
+    }
+
+    /// A record was parked behind the queue.
+    pub(super) fn note_parked(&mut self) {
+        self.note_change();
+        self.backlog.set(match self.backlog {
+            Backlog::None | Backlog::Parked => Backlog::Parked,
+            Backlog::Loading { .. } => Backlog::Loading { grew: true },
+            Backlog::Blocked => Backlog::Blocked,
+        });
+    }
+
+    /// Something of it is to be written. Goes with [`change_written`](Self::change_written).
+    pub(super) fn note_change(&mut self) {
+        self.unwritten_changes += 1;
+        self.had_rows = true;
+    }
+
+    pub(super) fn change_written(&mut self) {
+        self.unwritten_changes = self.unwritten_changes.saturating_sub(1);
+    }
+
+    /// The next fetch loads its parked deliveries.
+    pub(super) fn begin_loading(&mut self) {
+        self.backlog.set(Backlog::Loading { grew: false });
+    }
+
+    /// Its parked deliveries were loaded: those that may run are in the queue. `is_blocked`: the
+    /// first may not run now. `has_more`: others follow in the database.
+    pub(super) fn loaded(&mut self, is_blocked: bool, has_more: bool) {
+        let grew = self.backlog == Backlog::Loading { grew: true };
+        self.backlog.set(if is_blocked {
+            Backlog::Blocked
+        } else if has_more || grew {
+            Backlog::Parked
+        } else {
+            Backlog::None
+        });
+    }
+
+    /// The delivery that blocked the lane is due, and is the next to run. `has_backlog`: others
+    /// stand behind it. A lane that is not blocked has loaded it, or will: it joins the queue.
+    pub(super) fn admit_due(&mut self, due: QueuedRecord, has_backlog: bool) {
+        if self.backlog != Backlog::Blocked {
+            return self.enqueue(due);
+        }
+        self.had_rows = true;
+        self.queue.insert(self.running_count(), due);
+        self.unblock(has_backlog);
+    }
+
+    /// Nothing blocks the lane any longer.
+    pub(super) fn unblock(&mut self, has_backlog: bool) {
+        self.backlog.set(if has_backlog {
+            Backlog::Parked
+        } else {
+            Backlog::None
+        });
+    }
+
+    /// The first delivery in the database must not run now. While a burst runs (its handler was
+    /// just paused), the deliveries behind the burst are only parked.
+    pub(super) fn block(&mut self) {
+        self.backlog.set(if self.running_count() > 0 {
+            Backlog::Parked
+        } else {
+            Backlog::Blocked
+        });
+    }
+
+    /// Its partition is closing, and rows of it left memory.
+    pub(super) fn closed(&mut self) {
+        self.note_change();
+        self.backlog.set(Backlog::Parked);
+    }
+
+    /// Its partition is open again. What was being loaded was thrown away.
+    pub(super) fn reopened(&mut self) {
+        if self.is_loading() {
+            self.backlog.set(Backlog::Parked);
+        }
+    }
+
+    /// Everything that does not run leaves the queue. The caller takes the lane out of the queue
+    /// for slots.
+    pub(super) fn drain_not_running(&mut self) -> impl Iterator<Item = QueuedRecord> {
+        if self.activity == Activity::AwaitingSlot {
+            self.activity.set(Activity::Idle);
+        }
+        self.queue.drain(self.running_count()..)
+    }
+
+    /// How many records are in the queue behind the burst and behind the first `keep`.
+    pub(super) fn tail_len(&self, keep: usize) -> usize {
+        let kept = self.running_count().max(keep);
+        self.queue.len().saturating_sub(kept)
+    }
+
+    /// These leave the queue. The lane keeps its slot, or its place among those that wait for one.
+    pub(super) fn drain_tail(&mut self, keep: usize) -> impl Iterator<Item = QueuedRecord> {
+        let kept = self.queue.len() - self.tail_len(keep);
+        self.queue.drain(kept..)
+    }
+
+    /// Everything in the queue has a delivery row now, or is about to.
+    pub(super) fn got_rows(&mut self) {
+        self.had_rows = true;
+        self.queue
+            .iter_mut()
+            .for_each(|queued| queued.has_row = true);
+    }
+}
+
+/// Questions.
+impl Lane {
+    pub(super) fn handler(&self) -> HandlerIx {
+        self.handler
+    }
+
+    pub(super) fn is_loading(&self) -> bool {
+        matches!(self.backlog, Backlog::Loading { .. })
+    }
+
+    pub(super) fn is_blocked(&self) -> bool {
+        self.backlog == Backlog::Blocked
+    }
+
+    pub(super) fn is_awaiting_slot(&self) -> bool {
+        self.activity == Activity::AwaitingSlot
+    }
+
+    /// The queue is the whole lane, so a new record may join it.
+    pub(super) fn is_whole(&self) -> bool {
+        self.backlog == Backlog::None
+    }
+
+    pub(super) fn had_rows(&self) -> bool {
+        self.had_rows || self.backlog != Backlog::None
+    }
+
+    pub(super) fn queue_len(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// How many records of the queue, from its front, make up the burst that runs.
+    pub(super) fn running_count(&self) -> usize {
+        match self.activity {
+            Activity::Running { burst } => burst.get(),
+            Activity::Idle | Activity::AwaitingSlot => 0,
+        }
+    }
+
+    /// The record that has certainly started.
+    fn running_record(&self) -> Option<i64> {
+        self.burst_records().next()
+    }
+
+    /// The records of the burst that runs: each of them may have started.
+    pub(super) fn burst_records(&self) -> impl Iterator<Item = i64> {
+        let burst = self.queue.iter().take(self.running_count());
+        burst.map(|queued| queued.record.id)
     }
 
     /// Nothing of it is in memory that the database does not know.
-    pub(super) fn is_idle(&self) -> bool {
-        self.queue.is_empty()
-            && self.settling == 0
-            && matches!(self.stand, Stand::Open | Stand::Blocked)
+    pub(super) fn is_forgettable(&self) -> bool {
+        self.next_step(true) == NextStep::Forget
     }
 }

@@ -1,4 +1,4 @@
-//! [`Gauges`]: what is shown as it is at a moment.
+//! [`Gauges`]: values of a moment.
 
 use std::time::Duration;
 
@@ -7,12 +7,12 @@ use ::metrics::Gauge;
 use crate::operations::Overview;
 use crate::{runtime::meters::meters::number, telemetry::metrics::names};
 
-/// Made when a dispatcher starts. Those that describe the whole database are the same in every
-/// process, up to the moment of the look: the highest of them counts.
+/// Made when a dispatcher starts. Gauges of the whole database are the same in every process, but
+/// for the moment at which they were taken: dashboards show the highest.
 #[derive(Debug)]
 pub(crate) struct Gauges {
     owned: Gauge,
-    orphaned: Gauge,
+    unowned: Gauge,
     instances: Gauge,
     in_memory: Gauge,
     running: Gauge,
@@ -39,7 +39,7 @@ impl Gauges {
         let cause = |cause: &'static str| names::BLOCKED_LANES.gauge([cause.into()]);
         Self {
             owned: names::PARTITIONS_OWNED.gauge([]),
-            orphaned: names::PARTITIONS_ORPHANED.gauge([]),
+            unowned: names::PARTITIONS_UNOWNED.gauge([]),
             instances: names::INSTANCES.gauge([]),
             in_memory: names::IN_MEMORY.gauge([]),
             running: names::RUNNING.gauge([]),
@@ -51,20 +51,20 @@ impl Gauges {
     }
 
     /// What a claim saw.
-    pub(crate) fn claimed(&self, owned: usize, orphaned: usize, instances: usize) {
+    pub(crate) fn set_ownership(&self, owned: usize, unowned: usize, instances: usize) {
         self.owned.set(number(owned));
-        self.orphaned.set(number(orphaned));
+        self.unowned.set(number(unowned));
         self.instances.set(number(instances));
     }
 
     /// What is in the memory of this process.
-    pub(crate) fn in_memory(&self, records: usize, running: usize) {
+    pub(crate) fn set_memory(&self, records: usize, running: usize) {
         self.in_memory.set(number(records));
         self.running.set(number(running));
     }
 
     /// What is in the database.
-    pub(crate) fn saw(&self, overview: &Overview) {
+    pub(crate) fn set_overview(&self, overview: &Overview) {
         let counts = &overview.counts;
         let values = [
             counts.pending,
@@ -87,15 +87,15 @@ impl Gauges {
             .set(large(overview.blocked_by_retrying));
     }
 
-    /// Nobody looks any more: zero is what the highest of several is not changed by.
-    pub(crate) fn ended(&self) {
-        self.claimed(0, 0, 0);
-        self.in_memory(0, 0);
-        self.saw(&Overview::default());
+    /// The dispatcher has ended. Zero does not change the highest of several processes.
+    pub(crate) fn clear(&self) {
+        self.set_ownership(0, 0, 0);
+        self.set_memory(0, 0);
+        self.set_overview(&Overview::default());
     }
 }
 
-/// Exact up to 2^52, which no table reaches.
+/// As recorders take values. Exact up to 2^52, which no table reaches.
 fn large(n: u64) -> f64 {
     Duration::from_secs(n).as_secs_f64()
 }

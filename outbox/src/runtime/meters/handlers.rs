@@ -1,5 +1,5 @@
-//! What is counted of each handler. Handles are made once, when a dispatcher starts: using one is
-//! an addition, or nothing where no recorder is installed.
+//! What is counted of each handler. Handles are made once, when a dispatcher starts. Using one is an
+//! addition, or nothing where no recorder is installed.
 
 use std::borrow::Cow;
 
@@ -9,15 +9,16 @@ use tokio::time::Instant;
 
 use crate::telemetry::metrics::{Metric, is_recorded, names};
 use crate::{
-    handler::{FailureKind, HandlerError},
-    registry::Registry,
-    retry::{Completion, Decision, FailedBecause},
-    runtime::lane::{HandlerIx, Work},
+    handler::FailureKind,
+    record::failure::Failure,
+    registry::{HandlerIx, PerHandler, Registry},
+    retry::FailedBecause,
+    runtime::lane::{AttemptEnd, Work},
 };
 
-/// One handler's.
+/// The counters of one handler.
 #[derive(Debug)]
-pub(super) struct OfHandler {
+pub(super) struct HandlerMeters {
     completed: Counter,
     skipped: Counter,
     fell_back: Counter,
@@ -53,7 +54,7 @@ const CAUSES: [&str; 6] = [
     "policy_panicked",
 ];
 
-impl OfHandler {
+impl HandlerMeters {
     pub(super) fn new(handler: &'static str) -> Self {
         let of = |metric: &Metric, value: &'static str| {
             metric.counter([Cow::Borrowed(handler), Cow::Borrowed(value)])
@@ -72,33 +73,31 @@ impl OfHandler {
         }
     }
 
-    /// An invocation ended, of a record that is still ours.
-    pub(super) fn answered(&self, work: &Work, decision: &Decision, now: Timestamp) {
-        let outcome = match decision {
-            Decision::Completed(completion) => {
-                let latency = now.duration_since(work.record.created_at);
-                // The two clocks may differ.
-                self.latency.record(latency.as_secs_f64().max(0.0));
-                match completion {
-                    Completion::Handled => &self.completed,
-                    Completion::Skipped => &self.skipped,
-                    Completion::FellBack { error, .. } => {
-                        self.failed_as(error);
-                        &self.fell_back
-                    }
-                }
+    /// An invocation ended, of a record that this process still owns.
+    pub(super) fn finished(&self, work: &Work, end: &AttemptEnd, now: Timestamp) {
+        if end.is_completed() {
+            let latency = now.duration_since(work.record.created_at);
+            // The two clocks may differ.
+            self.latency.record(latency.as_secs_f64().max(0.0));
+        }
+        let outcome = match end {
+            AttemptEnd::Handled => &self.completed,
+            AttemptEnd::Skipped => &self.skipped,
+            AttemptEnd::FellBack { failure, .. } => {
+                self.failed_as(failure);
+                &self.fell_back
             }
-            Decision::RetryAt { error, .. } => {
-                self.failed_as(error);
+            AttemptEnd::Retry { failure, .. } => {
+                self.failed_as(failure);
                 &self.retry
             }
-            Decision::Failed { error, because } => {
-                self.failed_as(error);
+            AttemptEnd::Failed { failure, because } => {
+                self.failed_as(failure);
                 self.causes[cause(*because)].increment(1);
                 &self.failed
             }
             // As if it had not run.
-            Decision::NoHandler(_) => return,
+            AttemptEnd::NoHandler => return,
         };
         outcome.increment(1);
         if work.attempt.number > 1 {
@@ -106,8 +105,8 @@ impl OfHandler {
         }
     }
 
-    fn failed_as(&self, error: &HandlerError) {
-        self.kinds[kind(error.kind())].increment(1);
+    fn failed_as(&self, failure: &Failure) {
+        self.kinds[kind(failure.kind)].increment(1);
     }
 }
 
@@ -137,29 +136,24 @@ const fn cause(because: FailedBecause) -> usize {
     }
 }
 
-/// How long invocations take; for those who run them. Empty if nobody wants to know.
+/// How long invocations take. Workers use it. `None` where no recorder is installed.
 #[derive(Debug)]
-pub(crate) struct Durations(Vec<Histogram>);
+pub(crate) struct HandlerDurations(Option<PerHandler<Histogram>>);
 
-impl Durations {
+impl HandlerDurations {
     pub(crate) fn new(registry: &Registry) -> Self {
-        let entries = match is_recorded() {
-            true => registry.entries(),
-            false => &[],
-        };
-        let ids = entries.iter().map(|entry| entry.id());
         let of = |id: &'static str| names::HANDLER_DURATION.histogram([id.into()]);
-        Self(ids.map(of).collect())
+        Self(is_recorded().then(|| registry.per_handler(|entry| of(entry.id()))))
     }
 
-    /// An invocation begins. Reading the clock is most of what measuring costs.
-    pub(crate) fn begin(&self) -> Option<Instant> {
-        (!self.0.is_empty()).then(Instant::now)
+    /// An invocation starts. Reading the clock is most of what measuring costs.
+    pub(crate) fn start(&self) -> Option<Instant> {
+        self.0.is_some().then(Instant::now)
     }
 
-    pub(crate) fn took(&self, handler: HandlerIx, begun: Option<Instant>) {
-        if let Some((begun, histogram)) = begun.zip(self.0.get(usize::from(handler))) {
-            histogram.record(begun.elapsed().as_secs_f64());
+    pub(crate) fn ended(&self, handler: HandlerIx, started_at: Option<Instant>) {
+        if let Some((started_at, histograms)) = started_at.zip(self.0.as_ref()) {
+            histograms[handler].record(started_at.elapsed().as_secs_f64());
         }
     }
 }

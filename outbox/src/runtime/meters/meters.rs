@@ -4,59 +4,61 @@ use ::metrics::{Counter, Histogram};
 use jiff::Timestamp;
 
 use crate::{
-    registry::Registry,
-    retry::Decision,
-    runtime::{lane::Work, signals::Signals},
+    record::DeliveryStatus,
+    registry::{PerHandler, Registry},
+    runtime::{
+        backoff::Operation,
+        lane::{AttemptEnd, Work},
+        signals::{Signal, Signals},
+    },
     store::{Batch, DeliveryRow},
 };
-use crate::{runtime::meters::handlers::OfHandler, telemetry::metrics::names};
+use crate::{runtime::meters::handlers::HandlerMeters, telemetry::metrics::names};
 
-/// Made when a dispatcher starts, with the recorder that is installed then; used by its loop only.
+/// Made when a dispatcher starts, with the recorder that is installed then. Only the event loop uses
+/// it.
 #[derive(Debug)]
 pub(crate) struct Meters {
-    handlers: Vec<OfHandler>,
+    handlers: PerHandler<HandlerMeters>,
     completions: Counter,
     batch_size: Histogram,
     late_commits: Counter,
     lease_losses: Counter,
     published: Counter,
-    records: Counter,
-    asked: Counter,
-    leases: Counter,
-    paused: Counter,
+    peer_published: Counter,
+    requested: Counter,
+    ownership: Counter,
+    pause: Counter,
     timer: Counter,
 }
 
 impl Meters {
     pub(crate) fn new(registry: &Registry) -> Self {
         crate::telemetry::metrics::describe();
-        let handlers = registry.entries().iter();
         let cause = |cause: &'static str| names::WAKE_UPS.counter([cause.into()]);
         Self {
-            handlers: handlers.map(|entry| OfHandler::new(entry.id())).collect(),
+            handlers: registry.per_handler(|entry| HandlerMeters::new(entry.id())),
             completions: names::COMPLETIONS.counter([]),
             batch_size: names::BATCH_SIZE.histogram([]),
             late_commits: names::LATE_COMMITS.counter([]),
             lease_losses: names::LEASE_LOSSES.counter([]),
             published: cause("published"),
-            records: cause("records"),
-            asked: cause("asked"),
-            leases: cause("leases"),
-            paused: cause("paused"),
+            peer_published: cause("peer_published"),
+            requested: cause("requested"),
+            ownership: cause("ownership"),
+            pause: cause("pause"),
             timer: cause("timer"),
         }
     }
 
-    /// An invocation ended, of a record that is still ours.
-    pub(crate) fn answered(&self, work: &Work, decision: &Decision, now: Timestamp) {
-        if let Some(handler) = self.handlers.get(usize::from(work.handler)) {
-            handler.answered(work, decision, now);
-        }
+    /// An invocation ended, of a record that this process still owns.
+    pub(crate) fn finished(&self, work: &Work, end: &AttemptEnd, now: Timestamp) {
+        self.handlers[work.handler].finished(work, end, now);
     }
 
     /// A batch was written.
-    pub(crate) fn wrote(&self, batch: &Batch) {
-        let ended = |row: &&DeliveryRow| row.status == "completed";
+    pub(crate) fn written(&self, batch: &Batch) {
+        let ended = |row: &&DeliveryRow| row.status == DeliveryStatus::Completed;
         let done = batch.done.len() + batch.changed.iter().filter(ended).count();
         self.completions.increment(count(done));
         let size = batch.done.len() + batch.unhandled.len() + batch.split.len();
@@ -64,23 +66,24 @@ impl Meters {
     }
 
     /// Records were found below what had been read.
-    pub(crate) fn late(&self, records: usize) {
+    pub(crate) fn late_found(&self, records: usize) {
         self.late_commits.increment(count(records));
     }
 
-    pub(crate) fn lost(&self, partitions: usize) {
+    pub(crate) fn leases_lost(&self, partitions: usize) {
         self.lease_losses.increment(count(partitions));
     }
 
-    pub(crate) fn woken(&self, call: Signals) {
-        for (is, counter) in [
-            (call.soon || call.later, &self.published),
-            (call.records, &self.records),
-            (call.now, &self.asked),
-            (call.leases, &self.leases),
-            (call.paused, &self.paused),
+    pub(crate) fn woken(&self, raised: Signals) {
+        let has_published = raised.has(Signal::Published) || raised.has(Signal::PublishedForLater);
+        for (is_raised, counter) in [
+            (has_published, &self.published),
+            (raised.has(Signal::PeerPublished), &self.peer_published),
+            (raised.has(Signal::Requested), &self.requested),
+            (raised.has(Signal::OwnershipChanged), &self.ownership),
+            (raised.has(Signal::PauseChanged), &self.pause),
         ] {
-            counter.increment(u64::from(is));
+            counter.increment(u64::from(is_raised));
         }
     }
 
@@ -89,9 +92,9 @@ impl Meters {
     }
 }
 
-/// A statement of the dispatcher failed. Rare, and followed by a pause: the handle is not kept.
-pub(crate) fn database_error(doing: &'static str) {
-    let counter = names::DATABASE_ERRORS.counter([doing.into()]);
+/// A statement of the dispatcher failed. That is rare, so the handle is not kept.
+pub(crate) fn database_error(operation: Operation) {
+    let counter = names::DATABASE_ERRORS.counter([operation.name().into()]);
     counter.increment(1);
 }
 
@@ -99,7 +102,7 @@ fn count(n: usize) -> u64 {
     u64::try_from(n).unwrap_or(u64::MAX)
 }
 
-/// As values are recorded; exact up to four thousand million.
+/// As recorders take values. Exact up to 2^32.
 pub(super) fn number(n: usize) -> f64 {
     f64::from(u32::try_from(n).unwrap_or(u32::MAX))
 }

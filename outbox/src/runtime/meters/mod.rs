@@ -7,6 +7,6 @@ mod meters;
 mod unhandled;
 
 pub(crate) use gauges::Gauges;
-pub(crate) use handlers::Durations;
+pub(crate) use handlers::HandlerDurations;
 pub(crate) use meters::{Meters, database_error};
 pub(crate) use unhandled::Unhandled;

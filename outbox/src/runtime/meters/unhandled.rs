@@ -1,4 +1,4 @@
-//! Events that no handler takes: said once for each name, and counted.
+//! Events that no handler takes: logged once for each name, and counted.
 
 use std::collections::HashMap;
 
@@ -10,12 +10,12 @@ use crate::telemetry::metrics::names;
 #[derive(Debug, Default)]
 pub(crate) struct Unhandled {
     events: HashMap<String, Counter>,
-    /// All names beyond the first.
+    /// All names beyond the first hundred.
     others: Option<Counter>,
 }
 
-/// TableNames come from the database, that is, from outside: so many are told apart.
-const NAMES: usize = 100;
+/// Names come from the database, that is, from outside: only so many get a counter.
+const MAX_NAMES: usize = 100;
 
 impl Unhandled {
     pub(crate) fn found(&mut self, event: &str) {
@@ -23,7 +23,7 @@ impl Unhandled {
             counter.increment(1);
             return;
         }
-        if self.events.len() >= NAMES {
+        if self.events.len() >= MAX_NAMES {
             let others = || names::UNHANDLED_EVENTS.counter(["(others)".into()]);
             self.others.get_or_insert_with(others).increment(1);
             return;

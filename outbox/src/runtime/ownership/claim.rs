@@ -1,5 +1,7 @@
-//! One claim: says that this process lives, renews what it owns, gives up what it has drained and
-//! takes what it should have.
+//! [`ClaimRequest::run`]: one claim.                                                        (I/O)
+//!
+//! It releases what is drained, says that this process is alive and renews its leases, looks around,
+//! and takes what this process should own.
 
 use std::{
     collections::{BTreeSet, HashSet},
@@ -15,116 +17,118 @@ use crate::{
     store::{ClusterView, Database, Fence, HandlerRename, Lease, Statements, micros},
 };
 
-/// What is handed over is reserved for this long to those who have too few. Who took it over from
-/// would otherwise be the first to see that it is free.
-const RESERVED: Duration = Duration::from_secs(2);
+/// A released partition is reserved for two seconds for instances below their share. Otherwise the
+/// instance that released it would be the first to see that it is unowned.
+const RESERVE_TIME: Duration = Duration::from_secs(2);
 
-/// LeaseTable run out this long after their instance at the latest: one statement renews both, a moment
-/// after the other.
-const AFTER_EXPIRY: Duration = Duration::from_millis(20);
+/// Leases expire up to 20 ms after the heartbeat of their instance: one claim writes both, the
+/// leases a moment later.
+const EXPIRY_SLACK: Duration = Duration::from_millis(20);
 
-/// What a claim is asked with.
+/// What a claim needs to know. The engine makes it.
 #[derive(Debug)]
 pub(crate) struct ClaimRequest {
     pub(crate) owner: Uuid,
     pub(crate) partitions: u16,
-    /// How long the leases last.
-    pub(crate) micros: i64,
-    /// Whether it is the first one of this process.
-    pub(crate) joins: bool,
-    pub(crate) held: Vec<Lease>,
-    /// Drained, to be given up first.
-    pub(crate) drained: Vec<Lease>,
-    /// Free at the last claim, and left to others.
-    pub(crate) left: BTreeSet<Lease>,
-    /// Old ids of handlers, each with its present one.
+    /// How long the leases last, in microseconds.
+    pub(crate) lease_micros: i64,
+    /// Whether it is the first claim of this process.
+    pub(crate) is_first: bool,
+    /// What this process owns, without `to_release`.
+    pub(crate) owned: Vec<Lease>,
+    /// Drained, to be released first.
+    pub(crate) to_release: Vec<Lease>,
+    /// Unowned, and left to instances below their share for long enough.
+    pub(crate) offered: BTreeSet<Lease>,
+    /// Handlers whose stored id changed: the old id, then the new one.
     pub(crate) renames: Vec<(&'static str, &'static str)>,
     pub(crate) router: Arc<Router>,
 }
 
-/// What it came to.
+/// What a claim brought.
 #[derive(Debug, Default)]
 pub(crate) struct ClaimOutcome {
+    /// The leases of this process.
     pub(crate) leases: Vec<Lease>,
-    /// How many of them this process should own.
+    /// How many partitions this process should own.
     pub(crate) share: usize,
-    /// How many other instances live.
+    /// How many other instances are alive.
     pub(crate) peers: usize,
     /// How many partitions nobody owns.
-    pub(crate) orphaned: usize,
-    pub(crate) left: BTreeSet<Lease>,
-    /// Whether something is reserved to those who have too few.
-    pub(crate) reserved: bool,
-    /// How long until another instance may be taken for dead, if it does not say before that it
-    /// lives.
+    pub(crate) unowned: usize,
+    /// Unowned partitions that are left to instances below their share.
+    pub(crate) offered: BTreeSet<Lease>,
+    /// Whether partitions are reserved for instances below their share.
+    pub(crate) has_reserved: bool,
+    /// How long until another instance counts as dead, unless it claims before.
     pub(crate) next_expiry: Option<Duration>,
-    /// The handlers that were paused.
+    /// The handlers that are paused.
     pub(crate) paused: Vec<String>,
 }
 
 impl ClaimRequest {
-    /// On a connection of the caller's. Dropped in between, a part of it is done, which the next
-    /// claim finds.
-    pub(crate) async fn make<Db: Database>(
+    /// Dropped in between, a part of it is done, which the next claim finds.
+    pub(crate) async fn run<Db: Database>(
         &self,
         connection: &mut Db::Connection,
         sql: &Statements<Db>,
     ) -> Result<ClaimOutcome, sqlx::Error> {
         let mut changed = false;
-        if !self.drained.is_empty() {
+        if !self.to_release.is_empty() {
             let fence = Fence {
                 owner: self.owner,
-                leases: self.drained.clone(),
+                leases: self.to_release.clone(),
             };
-            Db::release_leases(connection, sql, &fence, Some(micros(RESERVED))).await?;
+            Db::release_leases(connection, sql, &fence, Some(micros(RESERVE_TIME))).await?;
             changed = true;
         }
-        Db::heartbeat(connection, sql, self.owner, self.micros).await?;
-        let mut survey = Db::cluster_view(connection, sql).await?;
-        if survey.leases.len() < usize::from(self.partitions) {
+        Db::heartbeat(connection, sql, self.owner, self.lease_micros).await?;
+        let mut view = Db::cluster_view(connection, sql).await?;
+        if view.leases.len() < usize::from(self.partitions) {
             Db::seed_partitions(connection, sql, self.partitions).await?;
-            survey = Db::cluster_view(connection, sql).await?;
+            view = Db::cluster_view(connection, sql).await?;
         }
-        let plan = ClaimDecision::new(&survey, self.owner, &self.left);
-        for instance in &plan.expired {
+        let decision = ClaimDecision::decide(&view, self.owner, &self.offered);
+        for instance in &decision.expired {
             Db::reap_expired(connection, sql, *instance).await?;
         }
-        if !plan.take.is_empty() {
-            Db::take_partitions(connection, sql, self.owner, &plan.take, self.micros).await?;
-            survey = Db::cluster_view(connection, sql).await?;
+        if !decision.take.is_empty() {
+            let take = &decision.take;
+            Db::take_partitions(connection, sql, self.owner, take, self.lease_micros).await?;
+            view = Db::cluster_view(connection, sql).await?;
         }
-        // Those who have more than their share now should know.
-        changed |= self.joins && plan.peers > 0;
+        // Instances that are above their share now have to know.
+        changed |= self.is_first && decision.peers > 0;
         if changed {
             Db::notify_peers(connection, sql).await?;
         }
-        let leases = leases_of(&survey, self.owner);
-        self.adopt::<Db>(connection, sql, &leases).await?;
+        let leases = leases_of(&view, self.owner);
+        self.prepare_gained::<Db>(connection, sql, &leases).await?;
         Ok(ClaimOutcome {
             leases,
-            share: plan.share,
-            peers: plan.peers,
-            orphaned: survey.orphaned(),
-            left: plan.left,
-            reserved: plan.reserved || !self.drained.is_empty(),
-            next_expiry: plan
+            share: decision.share,
+            peers: decision.peers,
+            unowned: view.orphaned(),
+            offered: decision.offer,
+            has_reserved: decision.has_reserved || !self.to_release.is_empty(),
+            next_expiry: decision
                 .next_expiry
-                .map(|left| Duration::from_micros(left.unsigned_abs()) + AFTER_EXPIRY),
-            paused: survey.paused,
+                .map(|left| Duration::from_micros(left.unsigned_abs()) + EXPIRY_SLACK),
+            paused: view.paused,
         })
     }
 
-    /// Before the first record of a partition is read: what an older version of the program left
-    /// under old names, or could not handle, becomes this one's.
-    async fn adopt<Db: Database>(
+    /// Before the first record of a partition is read: deliveries under old names of handlers get
+    /// the new ones, and records that no handler of an older program took are pending again.
+    async fn prepare_gained<Db: Database>(
         &self,
         connection: &mut Db::Connection,
         sql: &Statements<Db>,
         leases: &[Lease],
     ) -> Result<(), sqlx::Error> {
-        const AT_ONCE: i64 = 5_000;
-        let held: HashSet<&Lease> = self.held.iter().collect();
-        let gained = leases.iter().filter(|lease| !held.contains(lease));
+        const REQUEUE_AT_ONCE: i64 = 5_000;
+        let owned: HashSet<&Lease> = self.owned.iter().collect();
+        let gained = leases.iter().filter(|lease| !owned.contains(lease));
         let fence = Fence {
             owner: self.owner,
             leases: gained.copied().collect(),
@@ -138,17 +142,19 @@ impl ClaimRequest {
         }
         let parts: Vec<u16> = fence.leases.iter().map(|lease| lease.part).collect();
         for event in Db::unhandled_events(connection, sql, &parts).await? {
-            if self.router.route(&event).is_empty() {
+            if self.router.handlers_of(&event).is_empty() {
                 continue;
             }
-            while Db::requeue_unhandled(connection, sql, &fence, &event, AT_ONCE).await? > 0 {}
+            while Db::requeue_unhandled(connection, sql, &fence, &event, REQUEUE_AT_ONCE).await? > 0
+            {
+            }
         }
         Ok(())
     }
 }
 
-fn leases_of(survey: &ClusterView, owner: Uuid) -> Vec<Lease> {
-    let mine = survey.leases.iter().filter(|row| row.owner == Some(owner));
+fn leases_of(view: &ClusterView, owner: Uuid) -> Vec<Lease> {
+    let mine = view.leases.iter().filter(|row| row.owner == Some(owner));
     mine.map(|row| Lease {
         part: row.part,
         epoch: row.epoch,

@@ -1,8 +1,8 @@
-//! Who should own what: a pure function of what one process sees.
+//! [`ClaimDecision`]: fair share, what to take, what to offer.                            (pure)
 //!
-//! There is no leader. Every instance computes its own share from the same rows, takes what is
-//! free up to it and hands over what is beyond it. Two that see different rows for a moment
-//! disagree about shares, never about ownership: that is decided where a lease is taken.
+//! There is no leader. Every instance computes its own share from the same rows, takes unowned
+//! partitions up to it and hands over what is beyond it. Two instances that see different rows for a
+//! moment disagree about shares, never about ownership: one conditional update of a row decides that.
 
 use std::collections::BTreeSet;
 
@@ -10,47 +10,46 @@ use uuid::Uuid;
 
 use crate::store::{ClusterView, Instance, Lease};
 
-/// What an instance is to do.
+/// What one instance does with what it sees.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct ClaimDecision {
     /// How many partitions it should own.
     pub(crate) share: usize,
-    /// How many other instances live.
+    /// How many other instances are alive.
     pub(crate) peers: usize,
-    /// To be taken now.
+    /// Unowned, to be taken now.
     pub(crate) take: Vec<u16>,
-    /// Free, and left to others for a moment. If they are still free at the next look, the
-    /// others do not want them.
-    pub(crate) left: BTreeSet<Lease>,
-    /// Whether something is reserved to those who have too few: if they do not take it, somebody
-    /// has to.
-    pub(crate) reserved: bool,
-    /// Instances that have not said for too long that they live.
+    /// Unowned, left to instances below their share for a moment. If they do not take them, this
+    /// instance does.
+    pub(crate) offer: BTreeSet<Lease>,
+    /// Whether partitions are reserved for instances below their share, which may not take them.
+    pub(crate) has_reserved: bool,
+    /// Instances whose heartbeat is too old.
     pub(crate) expired: Vec<Uuid>,
-    /// Microseconds until the next of the others has not.
+    /// Microseconds until the heartbeat of the next one is.
     pub(crate) next_expiry: Option<i64>,
 }
 
 impl ClaimDecision {
-    /// What `me` is to do, having left `left_before` to others.
-    pub(crate) fn new(survey: &ClusterView, me: Uuid, left_before: &BTreeSet<Lease>) -> Self {
-        let (expired, alive): (Vec<&Instance>, Vec<&Instance>) = survey
+    /// `offered_before`: what `me` has left to the others for long enough.
+    pub(crate) fn decide(view: &ClusterView, me: Uuid, offered_before: &BTreeSet<Lease>) -> Self {
+        let (expired, alive): (Vec<&Instance>, Vec<&Instance>) = view
             .instances
             .iter()
             .filter(|instance| instance.id != me)
             .partition(|instance| instance.expired());
         let before_me = alive.iter().filter(|other| other.id < me).count();
-        let share = share(survey.leases.len(), alive.len() + 1, before_me);
-        let held = survey.leases.iter().filter(|l| l.owner == Some(me)).count();
+        let share = fair_share(view.leases.len(), alive.len() + 1, before_me);
+        let owned = view.leases.iter().filter(|l| l.owner == Some(me)).count();
 
-        // Not all begin with the same: they would get in each other's way.
-        let begin = before_me * survey.leases.len() / (alive.len() + 1);
-        let mut rows: Vec<_> = survey.leases.iter().collect();
+        // Each instance starts at another partition: otherwise all would try to take the same ones.
+        let start = before_me * view.leases.len() / (alive.len() + 1);
+        let mut rows: Vec<_> = view.leases.iter().collect();
         rows.sort_unstable_by_key(|row| row.part);
-        rows.rotate_left(begin);
+        rows.rotate_left(start);
 
-        let mut room = share.saturating_sub(held);
-        let mut plan = Self {
+        let mut missing = share.saturating_sub(owned);
+        let mut decision = Self {
             share,
             peers: alive.len(),
             expired: expired.iter().map(|instance| instance.id).collect(),
@@ -58,32 +57,33 @@ impl ClaimDecision {
             ..Self::default()
         };
         for row in rows {
-            let free = row.owner.is_none() || row.expired && row.owner != Some(me);
-            let reserved = row.owner.is_none() && !row.expired;
+            let is_unowned = row.owner.is_none() || row.expired && row.owner != Some(me);
+            if !is_unowned {
+                continue;
+            }
+            let is_reserved = row.owner.is_none() && !row.expired;
             let lease = Lease {
                 part: row.part,
                 epoch: row.epoch,
             };
-            if !free {
-                continue;
-            }
-            if room > 0 {
-                room -= 1;
-                plan.take.push(row.part);
-            } else if left_before.contains(&lease) {
-                plan.take.push(row.part);
-            } else if reserved {
-                plan.reserved = true;
+            if missing > 0 {
+                missing -= 1;
+                decision.take.push(row.part);
+            } else if offered_before.contains(&lease) {
+                decision.take.push(row.part);
+            } else if is_reserved {
+                decision.has_reserved = true;
             } else {
-                plan.left.insert(lease);
+                decision.offer.insert(lease);
             }
         }
-        plan
+        decision
     }
 }
 
-/// How many of `partitions` the instance with so many before it should own, of so many.
-fn share(partitions: usize, instances: usize, before: usize) -> usize {
+/// How many of `partitions` one of `instances` should own. The first ones, by their ids, own one
+/// more if they cannot be shared evenly; `before` instances come before this one.
+fn fair_share(partitions: usize, instances: usize, before: usize) -> usize {
     let (each, rest) = (partitions / instances, partitions % instances);
     each + usize::from(before < rest)
 }
@@ -124,12 +124,12 @@ mod tests {
             leases: free.collect(),
             paused: Vec::new(),
         };
-        let plan = ClaimDecision::new(&survey, id(1), &BTreeSet::new());
+        let plan = ClaimDecision::decide(&survey, id(1), &BTreeSet::new());
         assert_eq!((plan.take.len(), plan.share), (4, 4));
         survey.leases = (0..4).map(|part| row(part, Some(1), false)).collect();
         survey.instances = instances(&[1, 2]);
         for me in [1, 2] {
-            let plan = ClaimDecision::new(&survey, id(me), &BTreeSet::new());
+            let plan = ClaimDecision::decide(&survey, id(me), &BTreeSet::new());
             assert_eq!((plan.take.len(), plan.share, plan.peers), (0, 2, 1));
         }
     }
@@ -146,12 +146,12 @@ mod tests {
             ],
             paused: Vec::new(),
         };
-        let left = ClaimDecision::new(&survey, id(1), &BTreeSet::new());
+        let first = ClaimDecision::decide(&survey, id(1), &BTreeSet::new());
         assert_eq!(
-            (left.take, left.left.len(), left.reserved),
+            (first.take, first.offer.len(), first.has_reserved),
             (vec![], 0, true)
         );
-        let plan = ClaimDecision::new(&survey, id(2), &BTreeSet::new());
+        let plan = ClaimDecision::decide(&survey, id(2), &BTreeSet::new());
         assert_eq!(plan.take, [2, 3]);
     }
 
@@ -166,10 +166,10 @@ mod tests {
             ],
             paused: Vec::new(),
         };
-        let first = ClaimDecision::new(&survey, id(1), &BTreeSet::new());
-        assert_eq!((first.take.len(), first.left.len()), (1, 1));
-        let second = ClaimDecision::new(&survey, id(1), &first.left);
-        assert_eq!((second.take.len(), second.left.len()), (2, 0));
+        let first = ClaimDecision::decide(&survey, id(1), &BTreeSet::new());
+        assert_eq!((first.take.len(), first.offer.len()), (1, 1));
+        let second = ClaimDecision::decide(&survey, id(1), &first.offer);
+        assert_eq!((second.take.len(), second.offer.len()), (2, 0));
     }
 
     #[test]
@@ -179,17 +179,17 @@ mod tests {
             leases: vec![row(0, Some(1), false), row(1, Some(2), true)],
             paused: Vec::new(),
         };
-        let plan = ClaimDecision::new(&survey, id(1), &BTreeSet::new());
+        let plan = ClaimDecision::decide(&survey, id(1), &BTreeSet::new());
         assert_eq!((plan.expired, plan.next_expiry), (vec![], Some(30_000_002)));
         survey.instances[1].left = 0;
-        let plan = ClaimDecision::new(&survey, id(1), &BTreeSet::new());
+        let plan = ClaimDecision::decide(&survey, id(1), &BTreeSet::new());
         assert_eq!((plan.take, plan.expired), (vec![1], vec![id(2)]));
         assert_eq!(plan.next_expiry, None);
     }
 
     /// Instances come and go; each looks, takes and hands over by its own plan.
     fn settle(alive: &[u8], mut owners: Vec<Option<u8>>) -> Vec<Option<u8>> {
-        let mut left = vec![BTreeSet::new(); 256];
+        let mut offered = vec![BTreeSet::new(); 256];
         for _ in 0..4 {
             for me in alive {
                 let mut leases: Vec<LeaseRow> = Vec::new();
@@ -202,7 +202,7 @@ mod tests {
                     leases,
                     paused: Vec::new(),
                 };
-                let plan = ClaimDecision::new(&survey, id(*me), &left[usize::from(*me)]);
+                let plan = ClaimDecision::decide(&survey, id(*me), &offered[usize::from(*me)]);
                 plan.take
                     .iter()
                     .for_each(|part| owners[usize::from(*part)] = Some(*me));
@@ -210,7 +210,7 @@ mod tests {
                 let surplus = mine.saturating_sub(plan.share);
                 let mine = owners.iter_mut().filter(|owner| **owner == Some(*me));
                 mine.take(surplus).for_each(|owner| *owner = None);
-                left[usize::from(*me)] = plan.left;
+                offered[usize::from(*me)] = plan.offer;
             }
         }
         owners
@@ -220,7 +220,7 @@ mod tests {
         /// From wherever it starts, every partition has an owner in the end and nobody has more
         /// than one partition more than another.
         #[test]
-        fn shares_become_fair_and_nothing_is_orphaned(
+        fn shares_become_fair_and_nothing_stays_unowned(
             alive in prop::collection::btree_set(1u8..20, 1..9),
             owners in prop::collection::vec(prop::option::of(1u8..20), 1..65),
         ) {

@@ -1,59 +1,61 @@
-//! Instances whose session is gone, and for how long.
+//! Which peers have lost their session for too long.                                       (pure)
 
 use std::{collections::HashMap, time::Duration};
 
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use crate::runtime::ownership::session::TRUST;
+use super::session::VERIFIED_FOR;
 use crate::store::LostSession;
 
-/// A process whose session is gone for this long has noticed, or is dead. Longer than [`TRUST`]:
-/// whoever lives has stopped to start anything before it is buried.
-const GONE_FOR: Duration = Duration::from_millis(850);
-const _: () = assert!(GONE_FOR.as_millis() > TRUST.as_millis() + 100);
+/// A peer is reaped after its session has been gone for 850 ms. A live process stops starting work
+/// 700 ms after its last verification, so it has stopped before it is reaped.
+const REAP_AFTER: Duration = Duration::from_millis(850);
+const _: () = assert!(REAP_AFTER.as_millis() > VERIFIED_FOR.as_millis() + 100);
 
-/// After this process lost its own connection it reaps nobody for this long: its peers have
-/// perhaps lost theirs too, and are connecting again.
+/// After this process lost its own connection it reaps nobody for 2.5 s: its peers may have lost
+/// theirs too, and are connecting again.
 const AFTER_OUTAGE_GRACE: Duration = Duration::from_millis(2500);
 
-/// Written and read by the watcher. When it is dropped, the next one begins to count anew.
+/// Peers whose session lock is gone, and since when. The watcher writes and reads it. Dropped with
+/// the connection; the next one counts anew.
 #[derive(Debug)]
 pub(super) struct FailureDetector {
-    /// By instance and session: it may have had another in between.
-    since: HashMap<(Uuid, String), Instant>,
-    began: Instant,
-    /// This process has just lost its own connection. So, perhaps, have all others.
+    /// By instance and session: an instance may have opened another session in between.
+    missing_since: HashMap<(Uuid, String), Instant>,
+    started_at: Instant,
     after_outage: bool,
 }
 
 impl FailureDetector {
+    /// `after_outage`: this process has just lost its own connection.
     pub(super) fn new(now: Instant, after_outage: bool) -> Self {
         Self {
-            since: HashMap::new(),
-            began: now,
+            missing_since: HashMap::new(),
+            started_at: now,
             after_outage,
         }
     }
 
-    /// Takes down whose session is gone now. Those that are to be buried.
-    pub(super) fn look(&mut self, gone: &[LostSession], now: Instant) -> Vec<Uuid> {
-        let name = |gone: &LostSession| (gone.id, gone.session.clone());
-        self.since
-            .retain(|known, _| gone.iter().any(|gone| name(gone) == *known));
-        let may_reap = !self.after_outage || now.duration_since(self.began) >= AFTER_OUTAGE_GRACE;
+    /// Notes whose session is gone now. Returns the instances to reap.
+    pub(super) fn observe(&mut self, lost: &[LostSession], now: Instant) -> Vec<Uuid> {
+        let name = |lost: &LostSession| (lost.id, lost.session.clone());
+        self.missing_since
+            .retain(|known, _| lost.iter().any(|lost| name(lost) == *known));
+        let may_reap =
+            !self.after_outage || now.duration_since(self.started_at) >= AFTER_OUTAGE_GRACE;
         let mut dead = Vec::new();
-        for gone in gone {
-            let since = *self.since.entry(name(gone)).or_insert(now);
-            if may_reap && now.duration_since(since) >= GONE_FOR {
-                dead.push(gone.id);
+        for lost in lost {
+            let since = *self.missing_since.entry(name(lost)).or_insert(now);
+            if may_reap && now.duration_since(since) >= REAP_AFTER {
+                dead.push(lost.id);
             }
         }
         dead
     }
 
-    pub(super) fn are_there(&self) -> bool {
-        !self.since.is_empty()
+    pub(super) fn has_suspects(&self) -> bool {
+        !self.missing_since.is_empty()
     }
 }
 
@@ -61,47 +63,44 @@ impl FailureDetector {
 mod tests {
     use super::*;
 
-    fn gone(n: u128) -> LostSession {
+    fn lost(n: u128, session: &str) -> LostSession {
         LostSession {
             id: Uuid::from_u128(n),
-            session: "1".to_owned(),
+            session: session.to_owned(),
         }
     }
 
     #[tokio::test(start_paused = true)]
-    async fn only_who_stays_away_is_buried() {
-        let (a, b) = (gone(1), gone(2));
+    async fn only_who_stays_away_is_reaped() {
+        let (a, b) = (lost(1, "1"), lost(2, "1"));
         let start = Instant::now();
         let ms = |ms| start + Duration::from_millis(ms);
-        let mut suspects = FailureDetector::new(start, false);
-        let mut look = |gone: &[&LostSession], now| {
-            let gone: Vec<LostSession> = gone.iter().map(|gone| (*gone).clone()).collect();
-            suspects.look(&gone, now)
+        let mut detector = FailureDetector::new(start, false);
+        let mut observe = |lost: &[&LostSession], now| {
+            let lost: Vec<LostSession> = lost.iter().map(|lost| (*lost).clone()).collect();
+            detector.observe(&lost, now)
         };
-        assert!(look(&[&a, &b], ms(0)).is_empty());
-        assert!(look(&[&b], ms(500)).is_empty());
-        assert!(look(&[&a, &b], ms(800)).is_empty());
-        assert_eq!(look(&[&a, &b], ms(850)), [b.id]);
-        // It had another session in between.
-        let again = LostSession {
-            session: "2".to_owned(),
-            ..a.clone()
-        };
-        assert!(look(&[&again], ms(1650)).is_empty());
-        assert_eq!(look(&[&again], ms(2500)), [a.id]);
-        assert!(look(&[], ms(2600)).is_empty() && !suspects.are_there());
+        assert!(observe(&[&a, &b], ms(0)).is_empty());
+        assert!(observe(&[&b], ms(500)).is_empty());
+        assert!(observe(&[&a, &b], ms(800)).is_empty());
+        assert_eq!(observe(&[&a, &b], ms(850)), [b.id]);
+        // The instance opened another session in between.
+        let again = lost(1, "2");
+        assert!(observe(&[&again], ms(1650)).is_empty());
+        assert_eq!(observe(&[&again], ms(2500)), [a.id]);
+        assert!(observe(&[], ms(2600)).is_empty() && !detector.has_suspects());
     }
 
     #[tokio::test(start_paused = true)]
     async fn after_an_outage_of_its_own_it_gives_the_others_time_to_come_back() {
         let start = Instant::now();
-        let lost = [gone(1)];
+        let lost = [lost(1, "1")];
         let reaped_at = |after_outage| {
             let mut detector = FailureDetector::new(start, after_outage);
-            let mut look = |after| !detector.look(&lost, start + after).is_empty();
+            let mut observe = |after| !detector.observe(&lost, start + after).is_empty();
             (0..50)
                 .map(|n| n * Duration::from_millis(100))
-                .find(|after| look(*after))
+                .find(|after| observe(*after))
         };
         assert_eq!(reaped_at(false), Some(Duration::from_millis(900)));
         assert_eq!(reaped_at(true), Some(AFTER_OUTAGE_GRACE));

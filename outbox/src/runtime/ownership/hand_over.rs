@@ -1,79 +1,77 @@
-//! When partitions are handed over, and how long one may take to drain before it is kept after all.
+//! [`HandOver`]: when a surplus partition drains, and for how long.                         (pure)
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// While a partition drains, its other keys wait for the handlers that still run. A slow handler
-/// must not make them wait for long.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// After that nothing is handed over for this long, then for twice as long, and so on.
-const REST: Duration = Duration::from_secs(2);
-const LONGEST_REST: Duration = Duration::from_secs(60);
+/// While a partition drains, its other keys wait for the handlers that still run. After two seconds
+/// it is opened again, so that a slow handler does not make them wait for long.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
+/// After that nothing is handed over for two seconds, then for four, and so on up to a minute.
+const FIRST_PAUSE: Duration = Duration::from_secs(2);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// Written and read by the dispatcher's loop. When it is dropped, so are the partitions.
+/// When surplus partitions are handed over. The event loop writes and reads it. Dropped with the
+/// dispatcher, which releases everything.
 #[derive(Debug)]
 pub(crate) struct HandOver {
-    /// Since when something has been draining.
-    since: Option<Instant>,
+    draining_since: Option<Instant>,
     /// Nothing is handed over before this.
-    rests_until: Option<Instant>,
-    /// How long it rests the next time.
-    rest: Duration,
+    paused_until: Option<Instant>,
+    next_pause: Duration,
 }
 
 impl Default for HandOver {
     fn default() -> Self {
         Self {
-            since: None,
-            rests_until: None,
-            rest: REST,
+            draining_since: None,
+            paused_until: None,
+            next_pause: FIRST_PAUSE,
         }
     }
 }
 
 impl HandOver {
-    /// How many partitions to keep open, of a fair share and of those that are held, of which
-    /// some are draining.
-    pub(crate) fn keep(
+    /// How many partitions to keep open: of `owned` partitions `draining` are closed already, and
+    /// `share` would be fair.
+    pub(crate) fn partitions_to_keep(
         &mut self,
         share: usize,
-        held: usize,
+        owned: usize,
         draining: usize,
         now: Instant,
     ) -> usize {
-        if held <= share {
+        if owned <= share {
             *self = Self::default();
-            return held;
+            return owned;
         }
-        if self.rests_until.is_some_and(|until| now < until) {
-            return held;
+        if self.paused_until.is_some_and(|until| now < until) {
+            return owned;
         }
-        self.rests_until = None;
+        self.paused_until = None;
         if draining == 0 {
-            self.since = None;
+            self.draining_since = None;
         }
-        let since = *self.since.get_or_insert(now);
-        if now.duration_since(since) >= PATIENCE {
-            self.rests(now);
-            return held;
+        let since = *self.draining_since.get_or_insert(now);
+        if now.duration_since(since) >= DRAIN_TIMEOUT {
+            self.pause(now);
+            return owned;
         }
         share
     }
 
-    /// What others did not want was taken beyond the share, or does not drain: it is kept for a
-    /// while, and served. If the others do not take it when it is offered again, for longer.
-    pub(crate) fn rests(&mut self, now: Instant) {
-        self.since = None;
-        self.rests_until = Some(now + self.rest);
-        self.rest = (self.rest * 2).min(LONGEST_REST);
+    /// Partitions beyond the share were taken because no peer wanted them, or do not drain. They are
+    /// kept for a while. The pause doubles each time.
+    pub(crate) fn pause(&mut self, now: Instant) {
+        self.draining_since = None;
+        self.paused_until = Some(now + self.next_pause);
+        self.next_pause = (self.next_pause * 2).min(LONGEST_PAUSE);
     }
 
-    /// When to look at this again.
-    pub(crate) fn next(&self) -> Option<Instant> {
-        self.since
-            .map(|since| since + PATIENCE)
-            .or(self.rests_until)
+    pub(crate) fn next_check(&self) -> Option<Instant> {
+        self.draining_since
+            .map(|since| since + DRAIN_TIMEOUT)
+            .or(self.paused_until)
     }
 }
 
@@ -86,20 +84,20 @@ mod tests {
         let start = Instant::now();
         let secs = |n| start + Duration::from_secs(n);
         let mut hand_over = HandOver::default();
-        assert_eq!(hand_over.keep(32, 64, 0, start), 32);
-        assert_eq!(hand_over.next(), Some(secs(2)));
-        assert_eq!(hand_over.keep(32, 40, 8, secs(1)), 32);
-        assert_eq!(hand_over.keep(32, 40, 8, secs(2)), 40);
-        assert_eq!(hand_over.next(), Some(secs(4)));
-        assert_eq!(hand_over.keep(32, 40, 0, secs(3)), 40);
-        assert_eq!(hand_over.keep(32, 40, 0, secs(4)), 32);
-        assert_eq!(hand_over.next(), Some(secs(6)));
-        assert_eq!(hand_over.keep(32, 40, 8, secs(6)), 40);
+        assert_eq!(hand_over.partitions_to_keep(32, 64, 0, start), 32);
+        assert_eq!(hand_over.next_check(), Some(secs(2)));
+        assert_eq!(hand_over.partitions_to_keep(32, 40, 8, secs(1)), 32);
+        assert_eq!(hand_over.partitions_to_keep(32, 40, 8, secs(2)), 40);
+        assert_eq!(hand_over.next_check(), Some(secs(4)));
+        assert_eq!(hand_over.partitions_to_keep(32, 40, 0, secs(3)), 40);
+        assert_eq!(hand_over.partitions_to_keep(32, 40, 0, secs(4)), 32);
+        assert_eq!(hand_over.next_check(), Some(secs(6)));
+        assert_eq!(hand_over.partitions_to_keep(32, 40, 8, secs(6)), 40);
         // Twice as long this time.
-        assert_eq!(hand_over.next(), Some(secs(10)));
+        assert_eq!(hand_over.next_check(), Some(secs(10)));
         // The other has gone meanwhile: nothing is to be looked at.
-        assert_eq!(hand_over.keep(64, 40, 0, secs(7)), 40);
-        assert_eq!(hand_over.next(), None);
+        assert_eq!(hand_over.partitions_to_keep(64, 40, 0, secs(7)), 40);
+        assert_eq!(hand_over.next_check(), None);
     }
 
     #[tokio::test(start_paused = true)]
@@ -107,11 +105,11 @@ mod tests {
         let start = Instant::now();
         let secs = |n| start + Duration::from_secs(n);
         let mut hand_over = HandOver::default();
-        hand_over.rests(start);
-        assert_eq!(hand_over.keep(32, 64, 0, start), 64);
-        assert_eq!(hand_over.keep(32, 64, 0, secs(2)), 32);
-        hand_over.rests(secs(5));
-        assert_eq!(hand_over.keep(32, 64, 0, secs(8)), 64);
-        assert_eq!(hand_over.keep(32, 64, 0, secs(9)), 32);
+        hand_over.pause(start);
+        assert_eq!(hand_over.partitions_to_keep(32, 64, 0, start), 64);
+        assert_eq!(hand_over.partitions_to_keep(32, 64, 0, secs(2)), 32);
+        hand_over.pause(secs(5));
+        assert_eq!(hand_over.partitions_to_keep(32, 64, 0, secs(8)), 64);
+        assert_eq!(hand_over.partitions_to_keep(32, 64, 0, secs(9)), 32);
     }
 }

@@ -1,5 +1,4 @@
-//! Which partitions this process owns, as far as it knows ([`LeaseTable`]), which it should own
-//! ([`share`]), and how it gets there ([`claim`]).
+//! [`LeaseTable`]: the leases, as far as this process knows.                               (pure)
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -11,23 +10,21 @@ use crate::{
     store::{Fence, Lease},
 };
 
-/// The leases of this process.
-///
-/// Written after each claim; read wherever something is started or written. The truth is in the
-/// database: every statement is conditional on it. When this is dropped, the leases run out by
-/// themselves, or were released.
+/// The leases of this process, as far as it knows. Written after each claim, read wherever work
+/// starts or something is written. The truth is in the database: every statement is conditional on
+/// it. Dropped, the leases expire by themselves, unless they were released.
 #[derive(Debug)]
 pub(crate) struct LeaseTable {
-    pub(crate) owner: Uuid,
-    held: BTreeMap<u16, i64>,
+    owner: Uuid,
+    /// By partition.
+    epochs: BTreeMap<u16, i64>,
     /// The same, as statements take it.
     fence: Arc<Fence>,
-    /// Until then nobody else can have taken them. Measured from before they were asked for.
+    /// No other process can have taken them before then. Counted from before the claim was sent.
     valid_until: Instant,
     duration: Duration,
-    renew_below: Duration,
-    /// Nothing was claimed yet.
-    is_new: bool,
+    renew_before: Duration,
+    has_claimed: bool,
 }
 
 /// What a claim changed.
@@ -38,87 +35,92 @@ pub(crate) struct LeaseChanges {
 }
 
 impl LeaseTable {
-    pub(crate) fn new(duration: Duration, renew_below: Duration, now: Instant) -> Self {
-        let owner = Uuid::now_v7();
+    pub(crate) fn new(
+        owner: Uuid,
+        duration: Duration,
+        renew_before: Duration,
+        now: Instant,
+    ) -> Self {
         Self {
             owner,
-            held: BTreeMap::new(),
+            epochs: BTreeMap::new(),
             fence: Arc::new(Fence {
                 owner,
                 leases: Vec::new(),
             }),
             valid_until: now,
             duration: duration.min(YEAR),
-            renew_below: renew_below.min(YEAR),
-            is_new: true,
+            renew_before: renew_before.min(YEAR),
+            has_claimed: false,
         }
     }
 
-    /// What a claim that was sent at `asked_at` brought. A partition whose epoch has changed was
-    /// lost in between, and is gained anew.
-    pub(crate) fn claimed(&mut self, leases: &[Lease], asked_at: Instant) -> LeaseChanges {
+    /// What a claim that was sent at `asked_at` brought. A partition whose epoch changed was lost in
+    /// between: it is in both lists.
+    pub(crate) fn update(&mut self, leases: &[Lease], asked_at: Instant) -> LeaseChanges {
         let now: BTreeMap<u16, i64> = leases
             .iter()
             .map(|lease| (lease.part, lease.epoch))
             .collect();
         let changes = LeaseChanges {
-            gained: difference(&now, &self.held),
-            lost: difference(&self.held, &now),
+            gained: not_in(&self.epochs, &now),
+            lost: not_in(&now, &self.epochs),
         };
-        self.held = now;
+        self.epochs = now;
         self.make_fence();
         self.valid_until = asked_at + self.duration;
-        self.is_new = false;
+        self.has_claimed = true;
         changes
     }
 
-    /// All of them were renewed by a statement that was sent at `asked_at`.
+    /// A statement that was sent at `asked_at` renewed all of them.
     pub(crate) fn renewed(&mut self, asked_at: Instant) {
         self.valid_until = asked_at + self.duration;
     }
 
-    /// Whether work may be started: nobody else can own these partitions yet.
-    pub(crate) fn are_valid(&self, now: Instant) -> bool {
-        now < self.valid_until
-    }
-
-    /// These are given up.
-    pub(crate) fn give_up(&mut self, parts: &[u16]) -> Vec<Lease> {
-        let epoch = |part: &u16| self.held.remove(part).map(|epoch| (*part, epoch));
-        let given = parts.iter().filter_map(epoch);
-        let given = given.map(|(part, epoch)| Lease { part, epoch }).collect();
+    /// Returns the leases of these partitions, which are to be released.
+    pub(crate) fn remove(&mut self, partitions: &[u16]) -> Vec<Lease> {
+        let remove = |&part: &u16| {
+            let epoch = self.epochs.remove(&part)?;
+            Some(Lease { part, epoch })
+        };
+        let removed = partitions.iter().filter_map(remove).collect();
         self.make_fence();
-        given
+        removed
     }
 
     fn make_fence(&mut self) {
         self.fence = Arc::new(Fence {
             owner: self.owner,
-            leases: self.held(),
+            leases: self.leases(),
         });
     }
 
-    pub(crate) fn is_new(&self) -> bool {
-        self.is_new
+    pub(crate) fn owner(&self) -> Uuid {
+        self.owner
+    }
+
+    pub(crate) fn has_claimed(&self) -> bool {
+        self.has_claimed
     }
 
     pub(crate) fn count(&self) -> usize {
-        self.held.len()
+        self.epochs.len()
     }
 
-    /// Until then nobody else can have taken them.
+    /// No other process can have taken them before then.
     pub(crate) fn valid_until(&self) -> Instant {
         self.valid_until
     }
 
     pub(crate) fn renew_at(&self) -> Instant {
         self.valid_until
-            .checked_sub(self.renew_below)
+            .checked_sub(self.renew_before)
             .unwrap_or(self.valid_until)
     }
 
-    pub(crate) fn held(&self) -> Vec<Lease> {
-        self.held
+    pub(crate) fn leases(&self) -> Vec<Lease> {
+        self.epochs
             .iter()
             .map(|(&part, &epoch)| Lease { part, epoch })
             .collect()
@@ -129,11 +131,11 @@ impl LeaseTable {
     }
 }
 
-/// The partitions of `these` that `those` do not have with the same epoch.
-fn difference(these: &BTreeMap<u16, i64>, those: &BTreeMap<u16, i64>) -> Vec<u16> {
+/// The partitions of `these` that are not in `others` with the same epoch.
+fn not_in(others: &BTreeMap<u16, i64>, these: &BTreeMap<u16, i64>) -> Vec<u16> {
     these
         .iter()
-        .filter(|(part, epoch)| those.get(part) != Some(epoch))
+        .filter(|(part, epoch)| others.get(part) != Some(epoch))
         .map(|(part, _)| *part)
         .collect()
 }
@@ -150,14 +152,14 @@ mod tests {
     async fn a_new_epoch_is_lost_and_gained() {
         let start = Instant::now();
         let secs = Duration::from_secs;
-        let mut leases = LeaseTable::new(secs(30), secs(20), start);
-        assert!(!leases.are_valid(start));
-        let changes = leases.claimed(&[lease(1, 1), lease(2, 5)], start);
+        let mut leases = LeaseTable::new(Uuid::nil(), secs(30), secs(20), start);
+        assert_eq!(leases.valid_until(), start);
+        let changes = leases.update(&[lease(1, 1), lease(2, 5)], start);
         assert_eq!((changes.gained, changes.lost), (vec![1, 2], vec![]));
         assert_eq!(leases.renew_at(), start + secs(10));
-        let changes = leases.claimed(&[lease(2, 7), lease(3, 1)], start + secs(10));
+        let changes = leases.update(&[lease(2, 7), lease(3, 1)], start + secs(10));
         assert_eq!((changes.gained, changes.lost), (vec![2, 3], vec![1, 2]));
-        assert!(leases.are_valid(start + secs(39)) && !leases.are_valid(start + secs(40)));
+        assert_eq!(leases.valid_until(), start + secs(40));
         assert_eq!(leases.fence().leases, [lease(2, 7), lease(3, 1)]);
     }
 }

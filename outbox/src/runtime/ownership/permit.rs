@@ -1,25 +1,39 @@
-//! The right to begin an invocation, asked for again at the last moment: a process may be frozen,
-//! or wait for a connection, between the decision to start something and its start.
+//! The right to start, checked again at the last moment.                                   (pure)
 
-use tokio::{sync::watch, time::Instant};
+use tokio::time::Instant;
 
-use crate::runtime::ownership::session::SessionState;
+use super::session::{SessionNumber, SessionWatch};
 
-/// Made when work is started; dropped with it. Reads what the watcher writes.
+/// The right to start an invocation. The event loop gives it with the work; the worker checks it
+/// again just before the handler runs, because a process may freeze, or wait for a connection, in
+/// between. Dropped with the burst that it was given for.
 #[derive(Debug, Clone)]
 pub(crate) struct StartPermit {
-    /// Until then nobody else can own the partition by its lease.
-    pub(in crate::runtime) until: Instant,
-    pub(in crate::runtime) session: Option<watch::Receiver<SessionState>>,
-    /// The session under which the leases were confirmed.
-    pub(in crate::runtime) confirmed: u64,
+    /// No other process can own the partition by its lease before then.
+    leases_valid_until: Instant,
+    session: SessionWatch,
+    /// The session in which the leases were claimed.
+    claimed_in: Option<SessionNumber>,
 }
 
 impl StartPermit {
-    pub(crate) fn holds(&self) -> bool {
+    /// `None` if it would not be valid now.
+    pub(super) fn new(
+        leases_valid_until: Instant,
+        session: &SessionWatch,
+        claimed_in: Option<SessionNumber>,
+        now: Instant,
+    ) -> Option<Self> {
+        let is_valid = now < leases_valid_until && session.state().is_verified(claimed_in, now);
+        is_valid.then(|| Self {
+            leases_valid_until,
+            session: session.clone(),
+            claimed_in,
+        })
+    }
+
+    pub(crate) fn is_valid(&self) -> bool {
         let now = Instant::now();
-        let session = self.session.as_ref();
-        let session = session.map_or(SessionState::None, |session| *session.borrow());
-        now < self.until && session.is_trusted(self.confirmed, now)
+        now < self.leases_valid_until && self.session.state().is_verified(self.claimed_in, now)
     }
 }

@@ -1,4 +1,4 @@
-//! How often to look for signs, and when to sleep until told: pure arithmetic on instants.
+//! How often the watcher polls, and when it listens instead.                               (pure)
 
 use std::time::Duration;
 
@@ -6,107 +6,121 @@ use tokio::time::Instant;
 
 use crate::store::PollResult;
 
-/// Right after something has changed.
-const SHORTEST: Duration = Duration::from_millis(10);
-/// Less often, the longer nothing has changed: after this part of that time.
-const PART: u32 = 16;
-/// Where the database tells those who sleep: after this long without a change.
-const SLEEPY: Duration = Duration::from_millis(300);
-/// More often than this in a second it is cheaper to look than to be told: telling makes commits
-/// wait for each other.
-const TOLD_TOO_OFTEN: u32 = 20;
-/// Asleep, but with others that might die.
-const WITH_PEERS: Duration = Duration::from_millis(300);
-/// Asleep and alone. This process stops to trust in its session before that, and asks for a look
-/// when there is something to start.
-const ALONE: Duration = Duration::from_secs(5);
-/// Somebody may have died.
-const SUSPICIOUS: Duration = Duration::from_millis(100);
+/// The gap between two polls right after something changed.
+const SHORTEST_GAP: Duration = Duration::from_millis(10);
+/// The gap grows with the time since the last change: it is that time divided by 16.
+const IDLE_DIVISOR: u32 = 16;
+/// Where publishers notify, the watcher listens after 300 ms without a change.
+const IDLE_BEFORE_LISTENING: Duration = Duration::from_millis(300);
+/// Above 20 notifications a second polling is cheaper: `NOTIFY` makes commits wait for each other.
+const MAX_NOTIFICATIONS: u32 = 20;
+/// The gap while listening, with peers whose sessions might end.
+const GAP_WITH_PEERS: Duration = Duration::from_millis(300);
+/// The gap while listening, alone. The session is not verified for most of that time; the event
+/// loop asks for a poll when it has something to start.
+const GAP_ALONE: Duration = Duration::from_secs(5);
+/// The gap while the session of a peer is missing.
+const GAP_SUSPECT: Duration = Duration::from_millis(100);
 
-/// Written and read by the watcher.
+/// The watcher writes and reads it. Dropped with the connection.
 #[derive(Debug)]
 pub(super) struct PollSchedule {
-    /// The longest time between two looks while awake.
-    longest: Duration,
-    /// Between two looks while asleep and alone.
-    poll: Duration,
-    listens: bool,
-    asleep: bool,
-    /// How many looks in a row, since it fell asleep, found nobody writing.
-    quiet: u8,
+    /// The longest gap while not listening.
+    longest_gap: Duration,
+    /// The gap while listening and alone.
+    gap_alone: Duration,
+    has_notifications: bool,
+    is_listening: bool,
+    /// How many polls in a row, since it listens, found no open transaction that may have published.
+    quiet_polls: u8,
     /// When something changed last, as far as is known.
-    changed: Instant,
-    /// How often it was told something since then.
-    told: (Instant, u32),
+    changed_at: Instant,
+    /// The notifications of one second, and when that second began.
+    notifications: (Instant, u32),
 }
 
 impl PollSchedule {
-    pub(super) fn new(longest: Duration, poll: Duration, listens: bool, now: Instant) -> Self {
+    pub(super) fn new(
+        longest_gap: Duration,
+        poll_interval: Duration,
+        has_notifications: bool,
+        now: Instant,
+    ) -> Self {
         Self {
-            longest: longest.min(poll),
-            poll: poll.min(ALONE),
-            listens,
-            asleep: false,
-            quiet: 0,
-            changed: now,
-            told: (now, 0),
+            longest_gap: longest_gap.min(poll_interval),
+            gap_alone: poll_interval.min(GAP_ALONE),
+            has_notifications,
+            is_listening: false,
+            quiet_polls: 0,
+            changed_at: now,
+            notifications: (now, 0),
         }
     }
 
     pub(super) fn changed(&mut self, now: Instant) {
-        self.changed = now;
+        self.changed_at = now;
     }
 
-    /// Whether to ask to be told. Who was writing before that does not tell, so it looks twice
-    /// more: first nobody must be writing any more, and then what they wrote can be seen.
-    pub(super) fn falls_asleep(&mut self, tick: &PollResult, now: Instant) -> bool {
-        let idle = now.duration_since(self.changed) >= SLEEPY;
-        let falls = self.listens && !self.asleep && idle && !tick.writing;
-        if falls {
-            self.asleep = true;
-            self.quiet = 0;
+    /// Whether to ask publishers for notifications now. A transaction that published before that
+    /// does not notify. Two more polls follow therefore: the first must find no open transaction,
+    /// the second sees what the last of them committed.
+    pub(super) fn start_listening(&mut self, poll: &PollResult, now: Instant) -> bool {
+        let is_idle = now.duration_since(self.changed_at) >= IDLE_BEFORE_LISTENING;
+        let starts = self.has_notifications && !self.is_listening && is_idle && !poll.writing;
+        if starts {
+            self.is_listening = true;
+            self.quiet_polls = 0;
         }
-        falls
+        starts
     }
 
-    /// Nobody tells it anything any more.
-    pub(super) fn wakes(&mut self) {
-        self.asleep = false;
+    /// Publishers do not notify this instance any more.
+    pub(super) fn stop_listening(&mut self) {
+        self.is_listening = false;
     }
 
-    /// It was told something. Whether it is to be told nothing more.
-    pub(super) fn wakes_up(&mut self, now: Instant) -> bool {
-        let (since, times) = &mut self.told;
+    /// A notification of a publisher came. Returns whether to ask for no more of them.
+    pub(super) fn notified(&mut self, now: Instant) -> bool {
+        let (since, count) = &mut self.notifications;
         if now.duration_since(*since) > Duration::from_secs(1) {
-            (*since, *times) = (now, 0);
+            (*since, *count) = (now, 0);
         }
-        *times += 1;
-        let wakes = self.asleep && *times > TOLD_TOO_OFTEN;
-        if wakes {
-            self.asleep = false;
-            self.changed = now;
+        *count += 1;
+        let stops = self.is_listening && *count > MAX_NOTIFICATIONS;
+        if stops {
+            self.is_listening = false;
+            self.changed_at = now;
         }
-        wakes
+        stops
     }
 
-    /// How long to wait for the next look after this one.
-    pub(super) fn gap(&mut self, tick: &PollResult, suspicious: bool, now: Instant) -> Duration {
-        self.quiet = match self.asleep && !tick.writing {
-            true => self.quiet.saturating_add(1),
-            false => 0,
+    /// The time from this poll to the next.
+    pub(super) fn next_gap(
+        &mut self,
+        poll: &PollResult,
+        has_suspects: bool,
+        now: Instant,
+    ) -> Duration {
+        self.quiet_polls = if self.is_listening && !poll.writing {
+            self.quiet_polls.saturating_add(1)
+        } else {
+            0
         };
-        let gap = match self.quiet {
-            2.. if tick.peers > 0 => WITH_PEERS.min(self.poll),
-            2.. => self.poll,
+        let gap = match self.quiet_polls {
+            2.. if poll.peers > 0 => GAP_WITH_PEERS.min(self.gap_alone),
+            2.. => self.gap_alone,
             1 => Duration::ZERO,
             0 => {
-                let idle = now.duration_since(self.changed);
-                (idle / PART).max(SHORTEST).min(self.longest)
+                let idle = now.duration_since(self.changed_at);
+                (idle / IDLE_DIVISOR)
+                    .max(SHORTEST_GAP)
+                    .min(self.longest_gap)
             }
         };
-        match suspicious {
-            true => gap.min(SUSPICIOUS),
-            false => gap,
+        if has_suspects {
+            gap.min(GAP_SUSPECT)
+        } else {
+            gap
         }
     }
 }
@@ -123,17 +137,17 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn it_looks_less_and_less_often() {
+    async fn it_polls_less_and_less_often() {
         let start = Instant::now();
-        let mut rhythm = PollSchedule::new(LONGEST, POLL, false, start);
-        let mut gap = |after| rhythm.gap(&PollResult::default(), false, start + after);
+        let mut schedule = PollSchedule::new(LONGEST, POLL, false, start);
+        let mut gap = |after| schedule.next_gap(&PollResult::default(), false, start + after);
         assert_eq!(gap(ms(0)), ms(10));
         assert_eq!(gap(ms(320)), ms(20));
         assert_eq!(gap(ms(60_000)), LONGEST);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn it_sleeps_only_where_it_is_told_and_nobody_writes() {
+    async fn it_listens_only_where_it_is_notified_and_nobody_writes() {
         let start = Instant::now();
         let (quiet, writing) = (
             PollResult::default(),
@@ -142,40 +156,47 @@ mod tests {
                 ..PollResult::default()
             },
         );
-        let mut deaf = PollSchedule::new(LONGEST, POLL, false, start);
-        assert!(!deaf.falls_asleep(&quiet, start + POLL));
-        let mut rhythm = PollSchedule::new(LONGEST, POLL, true, start);
-        assert!(!rhythm.falls_asleep(&quiet, start + ms(100)));
-        assert!(!rhythm.falls_asleep(&writing, start + ms(400)));
-        assert!(rhythm.falls_asleep(&quiet, start + ms(500)));
-        assert!(!rhythm.falls_asleep(&quiet, start + ms(500)), "once");
-        // It began to write before it could know that somebody sleeps.
-        let gap = |rhythm: &mut PollSchedule, tick| rhythm.gap(tick, false, start + ms(500));
-        assert_eq!(gap(&mut rhythm, &writing), ms(500) / PART);
-        // It has ended, perhaps after this look saw what there is.
-        assert_eq!(gap(&mut rhythm, &quiet), Duration::ZERO);
-        assert_eq!(gap(&mut rhythm, &quiet), ALONE);
-        assert_eq!(gap(&mut rhythm, &writing), ms(500) / PART);
-        assert_eq!(gap(&mut rhythm, &quiet), Duration::ZERO);
+        let mut never = PollSchedule::new(LONGEST, POLL, false, start);
+        assert!(!never.start_listening(&quiet, start + POLL));
+        let mut schedule = PollSchedule::new(LONGEST, POLL, true, start);
+        assert!(!schedule.start_listening(&quiet, start + ms(100)));
+        assert!(!schedule.start_listening(&writing, start + ms(400)));
+        assert!(schedule.start_listening(&quiet, start + ms(500)));
+        assert!(!schedule.start_listening(&quiet, start + ms(500)), "once");
+        // A transaction began to write before it could know that somebody listens.
+        let gap =
+            |schedule: &mut PollSchedule, poll| schedule.next_gap(poll, false, start + ms(500));
+        assert_eq!(gap(&mut schedule, &writing), ms(500) / IDLE_DIVISOR);
+        // It has ended, perhaps after this poll read the records.
+        assert_eq!(gap(&mut schedule, &quiet), Duration::ZERO);
+        assert_eq!(gap(&mut schedule, &quiet), GAP_ALONE);
+        assert_eq!(gap(&mut schedule, &writing), ms(500) / IDLE_DIVISOR);
+        assert_eq!(gap(&mut schedule, &quiet), Duration::ZERO);
         let peers = PollResult {
             peers: 1,
             ..PollResult::default()
         };
-        assert_eq!(rhythm.gap(&peers, false, start + ms(500)), WITH_PEERS);
-        assert_eq!(rhythm.gap(&peers, true, start + ms(500)), SUSPICIOUS);
+        assert_eq!(
+            schedule.next_gap(&peers, false, start + ms(500)),
+            GAP_WITH_PEERS
+        );
+        assert_eq!(
+            schedule.next_gap(&peers, true, start + ms(500)),
+            GAP_SUSPECT
+        );
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_is_told_too_often_wakes_up() {
+    async fn who_is_notified_too_often_polls_again() {
         let start = Instant::now();
-        for (gap, woken) in [(60, None), (1, Some(20))] {
-            let mut rhythm = PollSchedule::new(LONGEST, POLL, true, start);
-            assert!(rhythm.falls_asleep(&PollResult::default(), start + POLL));
-            let mut told = (0..100).map(|n| start + POLL + ms(n * gap));
-            assert_eq!(told.position(|now| rhythm.wakes_up(now)), woken);
-            let mut gap = || rhythm.gap(&PollResult::default(), false, start + POLL);
-            let awake = (gap(), gap()).1 < ALONE;
-            assert_eq!(awake, woken.is_some());
+        for (gap, stops) in [(60, None), (1, Some(20))] {
+            let mut schedule = PollSchedule::new(LONGEST, POLL, true, start);
+            assert!(schedule.start_listening(&PollResult::default(), start + POLL));
+            let mut notified = (0..100).map(|n| start + POLL + ms(n * gap));
+            assert_eq!(notified.position(|now| schedule.notified(now)), stops);
+            let mut gap = || schedule.next_gap(&PollResult::default(), false, start + POLL);
+            let polls = (gap(), gap()).1 < GAP_ALONE;
+            assert_eq!(polls, stops.is_some());
         }
     }
 }

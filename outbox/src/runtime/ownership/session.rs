@@ -1,122 +1,185 @@
-//! Whether others still see that this process lives.
+//! Whether peers still see that this process lives.                                        (pure)
 //!
 //! Where the database tells when a session ends, peers take over from a process whose session is
-//! gone, long before its leases run out. So this process starts nothing while it is not sure of
-//! its own session: peers wait for longer than it trusts.
+//! gone, long before its leases expire. A process therefore starts nothing unless its own session
+//! was verified a moment ago: peers wait for longer than a verification counts.
 
-use std::time::Duration;
+use std::{
+    future::pending,
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
 
 use tokio::{sync::watch, time::Instant};
 
-/// For so long after its last sign a session counts as alive here.
-pub(super) const TRUST: Duration = Duration::from_millis(700);
-/// Who wants to start something asks for another sign when trust ends within this time: shorter
-/// than what is left of [`TRUST`] when the next one comes by itself.
-const SOON: Duration = Duration::from_millis(300);
+/// A verification of the session counts for this long, from when the poll was sent.
+pub(super) const VERIFIED_FOR: Duration = Duration::from_millis(700);
+/// Before something is started, the watcher is asked for a new verification if the last one counts
+/// for less than this. The watcher polls more often than every 400 ms while it has peers, so it
+/// need not be asked then.
+const REVERIFY_BEFORE: Duration = Duration::from_millis(300);
 
-/// Written by the watcher; read by the dispatcher before it starts something. When the watcher is
-/// gone, trust ends.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// Which session of this process. No number is used twice in one process, also if the watcher was
+/// started again: leases that were claimed in one session never count in another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SessionNumber(u64);
+
+impl SessionNumber {
+    fn next() -> Self {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        Self(LAST.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+}
+
+/// Whether peers still see that this process lives. The watcher writes it; the event loop and every
+/// [`StartPermit`](super::permit::StartPermit) read it. When the watcher is gone, it is `Lost`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SessionState {
-    /// Others see no session: only leases count.
-    #[default]
+    /// Peers see no session of this process: only leases count.
     None,
-    /// Nobody takes over from the session with this number before then. LeaseTable that were confirmed
-    /// under an earlier one may have been taken since.
-    Alive { number: u64, until: Instant },
-    /// Others may see that it is gone.
+    /// No peer reaps this process before `until`. Leases that were claimed in an earlier session
+    /// may be gone.
+    Verified {
+        number: SessionNumber,
+        until: Instant,
+    },
+    /// Peers may have seen the session end.
     Lost,
 }
 
 impl SessionState {
-    /// Whether work may be started under leases that were confirmed under this session.
-    pub(crate) fn is_trusted(self, confirmed: u64, now: Instant) -> bool {
+    /// Whether work may start under leases that were claimed in this session.
+    pub(crate) fn is_verified(self, claimed_in: Option<SessionNumber>, now: Instant) -> bool {
         match self {
             Self::None => true,
-            Self::Alive { number, until } => number == confirmed && now < until,
+            Self::Verified { number, until } => claimed_in == Some(number) && now < until,
             Self::Lost => false,
         }
     }
 
-    /// Whether trust ends soon, or has ended and comes back with the next sign.
-    pub(crate) fn ends_soon(self, now: Instant) -> bool {
+    /// Whether the verification ends soon, or has ended and comes back with the next poll.
+    pub(crate) fn needs_verifying(self, now: Instant) -> bool {
         match self {
-            Self::Alive { until, .. } => until < now + SOON,
+            Self::Verified { until, .. } => until < now + REVERIFY_BEFORE,
             Self::None | Self::Lost => false,
         }
     }
 
-    pub(crate) fn number(self) -> u64 {
+    pub(crate) fn number(self) -> Option<SessionNumber> {
         match self {
-            Self::Alive { number, .. } => number,
-            Self::None | Self::Lost => 0,
+            Self::Verified { number, .. } => Some(number),
+            Self::None | Self::Lost => None,
         }
     }
 }
 
-/// The watcher's end.
-#[derive(Debug)]
-pub(super) struct SessionReporter {
-    session: watch::Sender<SessionState>,
-    /// How many sessions there were.
-    count: u64,
+/// The readers' end. Without a watcher nothing is watched, and only leases count.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SessionWatch(Option<watch::Receiver<SessionState>>);
+
+/// What [`SessionWatch::changed`] saw.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SessionChange {
+    /// The state is another one.
+    StateChanged,
+    /// The watcher has panicked.
+    WatcherGone,
 }
 
+impl SessionWatch {
+    pub(crate) fn state(&self) -> SessionState {
+        match &self.0 {
+            None => SessionState::None,
+            Some(state) if state.has_changed().is_err() => SessionState::Lost,
+            Some(state) => *state.borrow(),
+        }
+    }
+
+    /// Whether there is a watcher.
+    pub(crate) fn is_watched(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Waits for a change; for ever without a watcher. Dropping it loses nothing.
+    pub(crate) async fn changed(&mut self) -> SessionChange {
+        let Some(state) = &mut self.0 else {
+            return pending().await;
+        };
+        let changed = state.changed().await;
+        changed.map_or(SessionChange::WatcherGone, |()| SessionChange::StateChanged)
+    }
+
+    /// Waits until the session is verified for the first time.
+    pub(crate) async fn verified(&mut self) {
+        if let Some(state) = &mut self.0 {
+            let is_verified = |state: &SessionState| state.number().is_some();
+            // An error means that the watcher is gone, which the event loop notices.
+            let _ = state.wait_for(is_verified).await;
+        }
+    }
+}
+
+/// The watcher's end. When it is dropped, the state is `Lost`.
+#[derive(Debug)]
+pub(super) struct SessionReporter(watch::Sender<SessionState>);
+
 impl SessionReporter {
-    /// `again`: others may still see, and judge by, the session of another one that has panicked.
-    pub(super) fn new(again: bool) -> (Self, watch::Receiver<SessionState>) {
-        let (session, reader) = watch::channel(match again {
-            true => SessionState::Lost,
-            false => SessionState::None,
+    pub(super) fn new(first: SessionState) -> (Self, SessionWatch) {
+        let (sender, state) = watch::channel(first);
+        (Self(sender), SessionWatch(Some(state)))
+    }
+
+    /// Peers see a new session of this process, in which the database answered what was asked at
+    /// `asked_at`.
+    pub(super) fn session_opened(&self, asked_at: Instant) {
+        self.0.send_replace(SessionState::Verified {
+            number: SessionNumber::next(),
+            until: asked_at + VERIFIED_FOR,
         });
-        (Self { session, count: 0 }, reader)
     }
 
-    /// A new session begins. Before others can see it.
-    pub(super) fn begins(&mut self, now: Instant) {
-        self.count += 1;
-        let (number, until) = (self.count, now + TRUST);
-        self.session
-            .send_replace(SessionState::Alive { number, until });
-    }
-
-    /// The database answered in this session what was asked then.
-    pub(super) fn seen(&self, at: Instant) {
-        self.session.send_if_modified(|session| {
-            let SessionState::Alive { until, .. } = session else {
+    /// The database answered in this session what was asked at `asked_at`.
+    pub(super) fn verified(&self, asked_at: Instant) {
+        self.0.send_if_modified(|state| {
+            let SessionState::Verified { until, .. } = state else {
                 return false;
             };
-            let was_trusted = Instant::now() < *until;
-            *until = at + TRUST;
-            // The dispatcher need not be woken for every sign.
-            !was_trusted
+            let was_verified = Instant::now() < *until;
+            *until = asked_at + VERIFIED_FOR;
+            // The event loop is woken only if it may start work again.
+            !was_verified
         });
     }
 
-    /// When nobody wants to know any more: the dispatcher has ended.
-    pub(super) async fn unwanted(&self) {
-        self.session.closed().await;
+    /// Peers are about to see a session of this process, and may reap it from then on. Nothing is
+    /// started until it is opened.
+    pub(super) fn session_opening(&self) {
+        self.0.send_replace(SessionState::Lost);
     }
 
-    pub(super) fn is_unwanted(&self) -> bool {
-        self.session.is_closed()
-    }
-
-    /// The session is gone, or may be.
-    pub(super) fn lost(&self) {
-        let lost = |session: &mut SessionState| {
-            let had = matches!(session, SessionState::Alive { .. });
-            if had {
-                *session = SessionState::Lost;
+    /// The session is gone, or may be. Changes nothing if there is none.
+    pub(super) fn session_lost(&self) {
+        self.0.send_if_modified(|state| {
+            let had_session = state.number().is_some();
+            if had_session {
+                *state = SessionState::Lost;
             }
-            had
-        };
-        self.session.send_if_modified(lost);
+            had_session
+        });
     }
 
-    /// Others see no session any more.
-    pub(super) fn none(&self) {
-        self.session.send_replace(SessionState::None);
+    /// Peers see no session of this process.
+    pub(super) fn no_session(&self) {
+        self.0.send_replace(SessionState::None);
+    }
+
+    pub(super) fn is_dispatcher_gone(&self) -> bool {
+        self.0.is_closed()
+    }
+
+    /// Waits until nobody reads the state any more.
+    pub(super) async fn dispatcher_gone(&self) {
+        self.0.closed().await;
     }
 }
 
@@ -125,21 +188,38 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_session_is_trusted_for_a_while_and_only_for_what_it_confirmed() {
+    async fn a_session_is_verified_for_a_while_and_only_for_what_was_claimed_in_it() {
         let now = Instant::now();
-        let (mut pulse, reader) = SessionReporter::new(false);
-        assert!(reader.borrow().is_trusted(0, now));
-        pulse.begins(now);
-        assert!(!reader.borrow().is_trusted(0, now));
-        assert!(reader.borrow().is_trusted(1, now + TRUST / 2));
-        assert!(!reader.borrow().is_trusted(1, now + TRUST));
-        pulse.seen(now + TRUST);
-        assert!(reader.borrow().is_trusted(1, now + TRUST));
-        assert!(!reader.borrow().is_trusted(1, now + TRUST * 2));
-        pulse.lost();
-        assert!(!reader.borrow().is_trusted(1, now + TRUST));
-        pulse.begins(now + TRUST);
-        assert!(!reader.borrow().is_trusted(1, now + TRUST));
-        assert!(reader.borrow().is_trusted(2, now + TRUST));
+        let (reporter, watch) = SessionReporter::new(SessionState::None);
+        let is_verified = |claimed_in, now| watch.state().is_verified(claimed_in, now);
+        assert!(is_verified(None, now));
+        reporter.session_opened(now);
+        let first = watch.state().number();
+        assert!(!is_verified(None, now));
+        assert!(is_verified(first, now + VERIFIED_FOR / 2));
+        assert!(!is_verified(first, now + VERIFIED_FOR));
+        reporter.verified(now + VERIFIED_FOR);
+        assert!(is_verified(first, now + VERIFIED_FOR));
+        assert!(!is_verified(first, now + VERIFIED_FOR * 2));
+        reporter.session_lost();
+        assert!(!is_verified(first, now + VERIFIED_FOR));
+        reporter.session_opened(now + VERIFIED_FOR);
+        assert!(!is_verified(first, now + VERIFIED_FOR));
+        assert!(is_verified(watch.state().number(), now + VERIFIED_FOR));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_claimed_in_a_session_of_a_watcher_that_died_does_not_count_in_the_next() {
+        let now = Instant::now();
+        let (reporter, mut watch) = SessionReporter::new(SessionState::None);
+        reporter.session_opened(now);
+        let claimed_in = watch.state().number();
+        watch.changed().await;
+        drop(reporter);
+        assert_eq!(watch.changed().await, SessionChange::WatcherGone);
+        assert!(!watch.state().is_verified(claimed_in, now));
+        let (reporter, watch) = SessionReporter::new(SessionState::Lost);
+        reporter.session_opened(now);
+        assert!(!watch.state().is_verified(claimed_in, now));
     }
 }

@@ -1,44 +1,43 @@
-//! The task that writes what became of records.
+//! [`Settler`]: writes a batch until the database takes it.                                  (I/O)
 
 use std::sync::Arc;
 
 use sqlx::Pool;
 
 use crate::{
-    runtime::backoff::DatabaseBackoff,
+    runtime::backoff::{DatabaseBackoff, Operation},
     store::{Batch, Database, Fence, KeptConnection, Statements},
 };
 
-/// Writes, on a connection of its own.
+/// Writes batches, on a connection of its own.
 #[derive(Debug)]
 pub(crate) struct Settler<Db: Database> {
-    link: KeptConnection<Db>,
+    connection: KeptConnection<Db>,
     sql: Arc<Statements<Db>>,
-    keep: bool,
+    keep_completed: bool,
 }
 
 impl<Db: Database> Settler<Db> {
-    pub(crate) fn new(pool: Pool<Db>, sql: Arc<Statements<Db>>, keep: bool) -> Self {
+    pub(crate) fn new(pool: Pool<Db>, sql: Arc<Statements<Db>>, keep_completed: bool) -> Self {
         Self {
-            link: KeptConnection::settling(pool),
+            connection: KeptConnection::settling(pool),
             sql,
-            keep,
+            keep_completed,
         }
     }
 
-    /// Writes a batch, however often it takes: the records are in memory until then, and no more
-    /// of them are read than fit there. Dropped in between, nothing or all of it is written.
+    /// Writes a batch however often it takes. Its records are in memory until then, and memory is
+    /// bounded, so nothing piles up. Dropped in between, all of it is written or nothing.
     pub(crate) async fn write(&mut self, fence: &Fence, batch: &Batch) {
-        let mut outage = DatabaseBackoff::default();
-        while let Err(error) = self.try_write(fence, batch).await {
-            let wait = outage.failed("writing what became of records", &error);
-            tokio::time::sleep(wait).await;
+        let mut backoff = DatabaseBackoff::default();
+        while let Err(error) = self.write_once(fence, batch).await {
+            let delay = backoff.failed(Operation::Settle, &error);
+            tokio::time::sleep(delay).await;
         }
-        outage.over();
+        backoff.recovered();
     }
 
-    /// Writes a batch once.
-    pub(crate) async fn try_write(
+    pub(crate) async fn write_once(
         &mut self,
         fence: &Fence,
         batch: &Batch,
@@ -46,11 +45,12 @@ impl<Db: Database> Settler<Db> {
         if batch.is_empty() {
             return Ok(());
         }
-        let written = match self.link.connection().await {
-            Ok(connection) => Db::settle(connection, &self.sql, fence, batch, self.keep).await,
+        let keep = self.keep_completed;
+        let written = match self.connection.connection().await {
+            Ok(connection) => Db::settle(connection, &self.sql, fence, batch, keep).await,
             Err(error) => Err(error),
         };
-        self.link.done(&written);
+        self.connection.done(&written);
         written
     }
 }

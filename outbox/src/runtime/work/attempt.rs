@@ -1,5 +1,7 @@
-//! A handler that takes a [`Tx`](crate::handler::Tx): its effects and the completion of its record commit
-//! together.
+//! [`HandlerAttempt`]: one attempt, with or without a transaction.               (I/O, with a `Tx` only)
+//!
+//! The effects of a handler that takes a [`Tx`](crate::handler::Tx) and the completion of its record
+//! commit together.
 
 use tokio::sync::Mutex;
 use tracing::{Instrument as _, Span};
@@ -8,42 +10,36 @@ use crate::runtime::ownership::permit::StartPermit;
 use crate::{
     handler::{BoxError, Context, HandlerError, Outcome, Slot, invoke::fell_back},
     outbox::Inner,
+    record::failure::Failure,
     registry::HandlerEntry,
-    retry::Decision,
-    runtime::lane::{Work, completed_row},
-    store::{Completion, Database, Fence},
+    retry::{Completion, Decision},
+    runtime::lane::{AttemptEnd, Work, completed_row},
+    store::{Database, Fence, TxCompletion},
     telemetry::trace,
 };
 
-/// One attempt, with everything that its transaction needs.
+/// One attempt of one handler at one record. Dropped in between, its transaction is rolled back.
 pub(crate) struct HandlerAttempt<'a, Db: Database> {
     pub(crate) inner: &'a Inner<Db>,
     pub(crate) handler: &'a HandlerEntry,
     pub(crate) fence: &'a Fence,
     pub(crate) work: &'a Work,
-    /// None: whoever calls knows that it may.
+    /// `None`: the caller knows that it may start.
     pub(crate) permit: Option<&'a StartPermit>,
 }
 
-/// Nobody waits for the completion of a record that is not ours any more, or was discarded.
-#[derive(Debug, thiserror::Error)]
-#[error(
-    "the record was not to be completed any more; nothing of the handler's transaction is kept"
-)]
-struct NotOurs;
-
-/// The handler went on after the database had ended its transaction.
+/// The handler continued after the database had ended its transaction.
 #[derive(Debug, thiserror::Error)]
 #[error("the database had ended the handler's transaction, and the handler did not notice")]
-struct GaveUp {
+struct TransactionEnded {
     source: sqlx::Error,
 }
 
 impl<Db: Database> HandlerAttempt<'_, Db> {
-    /// Like [`HandlerEntry::dispatch`]. With a transaction, what it decides is written once more
-    /// by the lanes, which changes nothing then. Dropped in between, the transaction is rolled
-    /// back. None if it was not begun, because it might not be ours any more.
-    pub(crate) async fn dispatch(&self) -> Option<Decision> {
+    /// `None` if it was not started, because another process may own the record by now. With a
+    /// `Tx` the record is completed in the handler's own transaction; the lanes write it once more,
+    /// which changes nothing.
+    pub(crate) async fn run(&self) -> Option<Decision> {
         if !self.is_permitted() {
             return None;
         }
@@ -51,25 +47,25 @@ impl<Db: Database> HandlerAttempt<'_, Db> {
             record, attempt, ..
         } = self.work;
         if self.handler.transactions.any() {
-            // Apart: its futures are kilobytes, which every other invocation would carry along.
-            return Box::pin(self.in_transaction_and_span()).await;
+            // Boxed: its futures are kilobytes, which every other invocation would carry along.
+            return Box::pin(self.run_in_span()).await;
         }
         let (states, clock) = (self.inner.registry.states(), &*self.inner.clock);
         let decision = self.handler.dispatch(record, *attempt, states, clock);
         Some(decision.await)
     }
 
-    async fn in_transaction_and_span(&self) -> Option<Decision> {
+    async fn run_in_span(&self) -> Option<Decision> {
         let Work {
             record, attempt, ..
         } = self.work;
         let span = trace::attempt(self.handler, record, *attempt).unwrap_or_else(Span::none);
-        let decision = self.in_transaction().instrument(span.clone()).await;
+        let decision = self.run_in_transaction().instrument(span.clone()).await;
         trace::decided(&span, decision.as_ref());
         decision
     }
 
-    async fn in_transaction(&self) -> Option<Decision> {
+    async fn run_in_transaction(&self) -> Option<Decision> {
         let Work {
             record, attempt, ..
         } = self.work;
@@ -77,7 +73,7 @@ impl<Db: Database> HandlerAttempt<'_, Db> {
         let (needs, states) = (handler.transactions, inner.registry.states());
         let mut context = handler.context(record, *attempt, states);
         let outcome = match self.begin(&mut context, needs.handler).await {
-            // It may have waited for its connection.
+            // `begin` may have waited for a connection.
             Ok(()) if !self.is_permitted() => return None,
             Ok(()) => handler.invoke(&mut context).await,
             Err(error) => Outcome::Failed(error),
@@ -100,7 +96,7 @@ impl<Db: Database> HandlerAttempt<'_, Db> {
     }
 
     fn is_permitted(&self) -> bool {
-        self.permit.is_none_or(StartPermit::holds)
+        self.permit.is_none_or(StartPermit::is_valid)
     }
 
     async fn begin(&self, context: &mut Context, needed: bool) -> Result<(), HandlerError> {
@@ -122,32 +118,38 @@ impl<Db: Database> HandlerAttempt<'_, Db> {
         };
         let mut transaction = slot.0.into_inner();
         if let Outcome::Failed(_) = outcome {
-            // What cannot be rolled back ends with its connection.
+            // A transaction that cannot be rolled back ends with its connection.
             let _ = transaction.rollback().await;
             return outcome;
         }
         if let Err(error) = Db::check_mark(&mut transaction).await {
             let code = error.as_database_error().and_then(|error| error.code());
-            // In PostgreSQL a statement of the handler had failed, and it did not notice.
-            let ignored = code.as_deref() == Some("25P02");
-            let gave_up = GaveUp { source: error };
-            return Outcome::Failed(match ignored {
-                true => HandlerError::from(gave_up),
-                false => HandlerError::unavailable(gave_up),
+            // PostgreSQL: a statement of the handler had failed, and the handler did not notice.
+            let is_ignored_error = code.as_deref() == Some("25P02");
+            let ended = TransactionEnded { source: error };
+            return Outcome::Failed(if is_ignored_error {
+                HandlerError::from(ended)
+            } else {
+                HandlerError::unavailable(ended)
             });
         }
         let row = completed_row(self.work, self.handler.id());
         let (sql, fence) = (&*self.inner.sql, self.fence);
-        let completion = Completion {
+        let completion = TxCompletion {
             row: &row,
-            stored: self.work.read,
+            stored: self.work.from_row,
             keep: self.inner.keeps_completed(),
         };
         let completed = Db::complete_in_transaction(&mut transaction, sql, fence, completion).await;
         let committed = match completed {
             Ok(true) => transaction.commit().await.map_err(failure),
             Ok(false) => {
-                tracing::warn!(record_id = row.record_id, handler = row.handler, error = %NotOurs);
+                // Another process owns it by now, or an operator has discarded it.
+                tracing::warn!(
+                    record_id = row.record_id,
+                    handler = row.handler,
+                    "record no longer owned; the handler's transaction is rolled back"
+                );
                 transaction.rollback().await.map_err(failure)
             }
             Err(error) => Err(failure(error)),
@@ -159,14 +161,39 @@ impl<Db: Database> HandlerAttempt<'_, Db> {
     }
 }
 
-/// A database that cannot be reached, or gave the transaction up for another one, is not the
-/// event's fault, and uses up no retry. Anything else is a failure like any other: a deferred
-/// constraint, or a transaction that PostgreSQL ended because the handler ignored an error.
+/// The decision without anything of the user's in it: errors become text. Workers call it, because
+/// the text and the drop of an error are the user's code, which the event loop must not run.
+pub(crate) fn attempt_end(handler: &str, decision: Decision) -> AttemptEnd {
+    match decision {
+        Decision::Completed(Completion::Handled) => AttemptEnd::Handled,
+        Decision::Completed(Completion::Skipped) => AttemptEnd::Skipped,
+        Decision::Completed(Completion::FellBack { error, because }) => AttemptEnd::FellBack {
+            because,
+            failure: Failure::of(handler, &error),
+        },
+        Decision::RetryAt {
+            delay, next, error, ..
+        } => AttemptEnd::Retry {
+            delay,
+            next,
+            failure: Failure::of(handler, &error),
+        },
+        Decision::Failed { error, because } => AttemptEnd::Failed {
+            because,
+            failure: Failure::of(handler, &error),
+        },
+        Decision::NoHandler(_) => AttemptEnd::NoHandler,
+    }
+}
+
+/// A database that cannot be reached, or that ended this transaction in favour of another one, is
+/// `unavailable`: it uses up no retry. Anything else is a failure like any other, as a deferred
+/// constraint is.
 fn failure(error: sqlx::Error) -> HandlerError {
     let code = error.as_database_error().and_then(|error| error.code());
     match code.as_deref() {
-        // No database error; a deadlock or conflict (PostgreSQL, MySQL), a lock that was waited
-        // for too long (MySQL), a busy SQLite.
+        // No database error; a deadlock or conflict (PostgreSQL, MySQL); a lock timeout (MySQL); a
+        // busy SQLite.
         None | Some("40001" | "40P01" | "HY000" | "5" | "261" | "517") => {
             HandlerError::unavailable(error)
         }

@@ -1,5 +1,7 @@
-//! Running handlers.
+//! Running handlers: the [`runner`] starts bursts in the [`pool`], whose [`worker`]s make one
+//! [`attempt`] after the other.
 
 pub(crate) mod attempt;
 pub(super) mod pool;
 pub(super) mod runner;
+mod worker;

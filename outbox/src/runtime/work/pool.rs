@@ -1,309 +1,194 @@
-//! The tasks that run invocations. Each takes one turn of a lane after the other from a queue; one
-//! that has to wait in its handler is replaced, so that nothing waits behind it.
+//! [`WorkerPool`]: as many workers as can run at once, more while some wait.
 //!
-//! A task per invocation would cost more than most handlers do.
+//! A task per invocation would cost more than most handlers do. Workers therefore take one burst
+//! after the other from a queue. A worker that has to wait in its handler is replaced, so that
+//! nothing waits behind it.
 
 use std::{
     collections::VecDeque,
-    future::poll_fn,
-    panic::AssertUnwindSafe,
-    pin::pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
-use futures_util::FutureExt as _;
 use hashbrown::HashMap;
-use tokio::{
-    runtime::Handle,
-    sync::mpsc::UnboundedSender,
-    task::{AbortHandle, yield_now},
-    time::Instant,
-};
+use tokio::{runtime::Handle, sync::mpsc::UnboundedSender, task::AbortHandle, time::Instant};
 
-use crate::runtime::{ownership::permit::StartPermit, work::attempt::HandlerAttempt};
-use crate::{
-    handler::Panicked,
-    outbox::Inner,
-    retry::{Decision, FailedBecause},
-    runtime::{
-        lane::{Turn, Work},
-        meters::Durations,
-    },
-    store::{Database, Fence},
-};
+use super::worker::{Finished, StartContext, Worker, WorkerTools};
+use crate::{outbox::Inner, runtime::lane::Burst, store::Database};
 
-/// What came of an invocation.
-pub(in crate::runtime) struct Finished {
-    pub(in crate::runtime) work: Work,
-    /// [`StartContext::number`].
-    pub(in crate::runtime) number: u64,
-    /// None if it was not begun.
-    pub(in crate::runtime) decision: Option<Decision>,
+/// Stalled-worker relief: if no worker has taken anything for 2 ms although something is queued,
+/// more workers are spawned. With it, handlers that keep their thread (`block_in_place`) run beside
+/// each other; without it, one after the other (the tests `delivery::busy`, November 2026).
+const STALL: Duration = Duration::from_millis(2);
+
+/// Dropped, everything is cancelled.
+pub(super) struct WorkerPool<Db: Database> {
+    shared: Arc<PoolShared<Db>>,
+    /// The [`PoolState::progress`] that was seen last, and since when it has been that.
+    last_progress: (u64, Instant),
 }
 
-/// Nobody has taken anything from the queue for this long: all are held up by handlers that do not
-/// give their thread back.
-const HELD_UP: Duration = Duration::from_millis(2);
-
-/// No turn goes on for longer than this: others wait for its place.
-const A_TURN: Duration = Duration::from_millis(1);
-
-/// So many invocations in a row, then somebody else gets the thread.
-const IN_A_ROW: u32 = 32;
-
-/// What work was started under.
-#[derive(Debug)]
-pub(in crate::runtime) struct StartContext {
-    /// Of each start another one.
-    pub(in crate::runtime) number: u64,
-    pub(in crate::runtime) fence: Arc<Fence>,
-    pub(in crate::runtime) permit: StartPermit,
+pub(super) struct PoolShared<Db: Database> {
+    tools: WorkerTools<Db>,
+    /// How many workers can run at the same moment: the threads of the runtime.
+    parallelism: usize,
+    state: Mutex<PoolState>,
 }
 
-/// Dropped, everything is stopped.
-pub(in crate::runtime) struct WorkerPool<Db: Database> {
-    shared: Arc<Shared<Db>>,
-    /// How many had been taken from the queue when it was last looked at, and since when.
-    seen: (u64, Instant),
-}
-
-struct Shared<Db: Database> {
-    inner: Arc<Inner<Db>>,
-    finished: UnboundedSender<Finished>,
-    /// As many can run at the same moment.
-    enough: usize,
-    durations: Durations,
-    state: Mutex<State>,
-}
-
-/// Written by the dispatcher's loop and by members.
+/// Written by the event loop and by workers.
 #[derive(Default)]
-struct State {
-    queue: VecDeque<(Turn, Arc<StartContext>)>,
-    /// How many were taken from it.
-    taken: u64,
-    members: HashMap<u64, Member>,
-    /// How many of them do not wait in a handler.
-    ready: usize,
-    next_id: u64,
+struct PoolState {
+    queue: VecDeque<(Burst, Arc<StartContext>)>,
+    /// How many invocations were started.
+    progress: u64,
+    workers: HashMap<WorkerId, WorkerEntry>,
+    /// How many of the workers do not wait in a handler.
+    active: usize,
+    last_id: WorkerId,
 }
 
-/// One that was stopped is not among the members any more, and takes nothing.
-struct Member {
-    /// The partition of what it runs, or ran last.
-    part: u16,
-    /// In a handler that waits for something.
-    waits: bool,
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub(super) struct WorkerId(u64);
+
+/// A worker that may take bursts. One that was cancelled has no entry.
+struct WorkerEntry {
+    /// The partition of its burst, or of the last one.
+    partition: Option<u16>,
+    /// A handler that it runs waits for something.
+    is_waiting: bool,
     task: AbortHandle,
 }
 
 impl<Db: Database> WorkerPool<Db> {
-    pub(in crate::runtime) fn new(
-        inner: Arc<Inner<Db>>,
-        finished: UnboundedSender<Finished>,
-    ) -> Self {
-        let enough = Handle::try_current().map_or(1, |handle| handle.metrics().num_workers());
+    pub(super) fn new(outbox: Arc<Inner<Db>>, results: UnboundedSender<Finished>) -> Self {
+        let threads = Handle::try_current().map_or(1, |handle| handle.metrics().num_workers());
         Self {
-            shared: Arc::new(Shared {
-                durations: Durations::new(&inner.registry),
-                inner,
-                finished,
-                enough: enough.max(1),
+            shared: Arc::new(PoolShared {
+                tools: WorkerTools::new(outbox, results),
+                parallelism: threads.max(1),
                 state: Mutex::default(),
             }),
-            seen: (0, Instant::now()),
+            last_progress: (0, Instant::now()),
         }
     }
 
-    /// These are to be run.
-    pub(in crate::runtime) fn start(&self, turns: Vec<Turn>, terms: &Arc<StartContext>) {
+    pub(super) fn start(&self, bursts: Vec<Burst>, context: &Arc<StartContext>) {
         let mut state = self.shared.state();
-        let turns = turns.into_iter().map(|turn| (turn, Arc::clone(terms)));
-        state.queue.extend(turns);
-        self.shared.man(&mut state);
+        let bursts = bursts.into_iter().map(|burst| (burst, Arc::clone(context)));
+        state.queue.extend(bursts);
+        self.shared.fill(&mut state);
     }
 
-    /// Nothing of these partitions is begun any more, and what runs is stopped where it waits next.
-    pub(in crate::runtime) fn stop(&self, of: impl Fn(u16) -> bool) {
+    /// Nothing of these partitions is started any more. A running invocation ends where it waits
+    /// next.
+    pub(super) fn cancel(&self, of: impl Fn(u16) -> bool) {
         let mut state = self.shared.state();
-        state.queue.retain(|(turn, _)| !of(turn.first.part));
-        let stopped = state.members.extract_if(|_, member| of(member.part));
-        let stopped: Vec<Member> = stopped.map(|(_, member)| member).collect();
-        for member in stopped {
-            member.task.abort();
-            state.ready -= usize::from(!member.waits);
+        state.queue.retain(|(burst, _)| !of(burst.first.part));
+        let cancelled = state
+            .workers
+            .extract_if(|_, worker| worker.partition.is_some_and(&of));
+        let cancelled: Vec<WorkerEntry> = cancelled.map(|(_, worker)| worker).collect();
+        for worker in cancelled {
+            worker.task.abort();
+            state.active -= usize::from(!worker.is_waiting);
         }
-        self.shared.man(&mut state);
+        self.shared.fill(&mut state);
     }
 
-    /// Adds members if all of them are held up. When to look again, if something is queued.
-    pub(in crate::runtime) fn help(&mut self, now: Instant) -> Option<Instant> {
+    /// Spawns workers if all are stalled. Returns when to look again, if something is queued.
+    pub(super) fn relieve_stall(&mut self, now: Instant) -> Option<Instant> {
         let mut state = self.shared.state();
         if state.queue.is_empty() {
             return None;
         }
-        if state.taken != self.seen.0 {
-            self.seen = (state.taken, now);
+        if state.progress != self.last_progress.0 {
+            self.last_progress = (state.progress, now);
         }
-        if now.duration_since(self.seen.1) >= HELD_UP {
-            self.seen.1 = now;
-            let more = state.ready.max(1).min(state.queue.len());
-            (0..more).for_each(|_| self.shared.hire(&mut state));
+        if now.duration_since(self.last_progress.1) >= STALL {
+            self.last_progress.1 = now;
+            let more = state.active.max(1).min(state.queue.len());
+            (0..more).for_each(|_| self.shared.spawn(&mut state));
         }
-        Some(self.seen.1 + HELD_UP)
+        Some(self.last_progress.1 + STALL)
     }
 }
 
 impl<Db: Database> Drop for WorkerPool<Db> {
     fn drop(&mut self) {
-        self.stop(|_| true);
+        self.cancel(|_| true);
     }
 }
 
-impl<Db: Database> Shared<Db> {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl<Db: Database> PoolShared<Db> {
+    pub(super) fn tools(&self) -> &WorkerTools<Db> {
+        &self.tools
+    }
+
+    /// What a worker runs next. `None`: it is not needed, or was cancelled.
+    pub(super) fn next_burst(
+        &self,
+        id: WorkerId,
+        has_waited: bool,
+    ) -> Option<(Burst, Arc<StartContext>)> {
+        let mut state = self.state();
+        let state = &mut *state;
+        let worker = state.workers.get_mut(&id)?;
+        if has_waited {
+            worker.is_waiting = false;
+            state.active += 1;
+        }
+        let is_needed = !has_waited || state.active <= self.parallelism;
+        if is_needed && let Some((burst, context)) = state.queue.pop_front() {
+            worker.partition = Some(burst.first.part);
+            state.progress += 1;
+            return Some((burst, context));
+        }
+        state.workers.remove(&id);
+        state.active -= 1;
+        None
+    }
+
+    /// A worker waits in its handler: another one takes what is queued.
+    pub(super) fn on_waiting(self: &Arc<Self>, id: WorkerId) {
+        let mut state = self.state();
+        // It may have been cancelled.
+        if let Some(worker) = state.workers.get_mut(&id) {
+            worker.is_waiting = true;
+            state.active -= 1;
+            self.fill(&mut state);
+        }
+    }
+
+    /// Whether a worker may start the next record of its burst.
+    pub(super) fn may_continue(&self, id: WorkerId) -> bool {
+        let mut state = self.state();
+        state.progress += 1;
+        state.workers.contains_key(&id)
+    }
+
+    fn state(&self) -> MutexGuard<'_, PoolState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// As many members as can run at once, if there is that much to do.
-    fn man(self: &Arc<Self>, state: &mut State) {
-        let wanted = self.enough.min(state.queue.len());
-        while state.ready < wanted {
-            self.hire(state);
+    /// As many active workers as can run at once, if there is that much to do.
+    fn fill(self: &Arc<Self>, state: &mut PoolState) {
+        let wanted = self.parallelism.min(state.queue.len());
+        while state.active < wanted {
+            self.spawn(state);
         }
     }
 
-    fn hire(self: &Arc<Self>, state: &mut State) {
-        let id = state.next_id;
-        state.next_id += 1;
-        let task = tokio::spawn(Arc::clone(self).serve(id)).abort_handle();
-        // It takes nothing before the state is let go.
-        let member = Member {
-            part: u16::MAX,
-            waits: false,
+    fn spawn(self: &Arc<Self>, state: &mut PoolState) {
+        let id = WorkerId(state.last_id.0 + 1);
+        state.last_id = id;
+        // The worker takes nothing before the state is unlocked.
+        let task = tokio::spawn(Worker::new(id, Arc::clone(self)).run()).abort_handle();
+        let worker = WorkerEntry {
+            partition: None,
+            is_waiting: false,
             task,
         };
-        state.members.insert(id, member);
-        state.ready += 1;
-    }
-
-    /// Dropped where it waits in a handler, that invocation ends there.
-    async fn serve(self: Arc<Self>, id: u64) {
-        let (mut waited, mut in_a_row) = (false, 0);
-        while let Some((Turn { first, then }, terms)) = self.next(id, waited) {
-            let begun = Instant::now();
-            let (mut next, mut then) = (Some(first), then.into_iter());
-            waited = false;
-            while let Some(work) = next {
-                let decision = {
-                    let mut invocation = pin!(self.invoke(&work, &terms));
-                    poll_fn(|context| {
-                        let polled = invocation.as_mut().poll(context);
-                        if polled.is_pending() && !waited {
-                            waited = true;
-                            self.waits(id);
-                        }
-                        polled
-                    })
-                    .await
-                };
-                let is_done = decision.as_ref().is_some_and(Decision::is_completed);
-                self.answer(work, &terms, decision);
-                in_a_row += 1;
-                if in_a_row == IN_A_ROW {
-                    in_a_row = 0;
-                    // Stopped here, what is left of the turn was not begun.
-                    yield_now().await;
-                }
-                // Of one that is not done, the lane knows that nothing was begun behind it.
-                next = then.next().filter(|_| is_done);
-                let ends = |_: &mut Work| waited || begun.elapsed() > A_TURN || !self.goes_on(id);
-                if let Some(work) = next.take_if(ends) {
-                    self.answer(work, &terms, None);
-                }
-            }
-        }
-    }
-
-    fn answer(&self, work: Work, terms: &StartContext, decision: Option<Decision>) {
-        let number = terms.number;
-        // The loop has ended if nobody takes it; the record is delivered again.
-        let _ = self.finished.send(Finished {
-            work,
-            number,
-            decision,
-        });
-    }
-
-    /// Whether a member that has not waited may begin the next of its turn.
-    fn goes_on(&self, id: u64) -> bool {
-        let mut state = self.state();
-        state.taken += 1;
-        state.members.contains_key(&id)
-    }
-
-    /// What a member is to run next. None: it is not needed any more, or was stopped.
-    fn next(&self, id: u64, waited: bool) -> Option<(Turn, Arc<StartContext>)> {
-        let mut state = self.state();
-        let state = &mut *state;
-        let member = state.members.get_mut(&id)?;
-        if waited {
-            member.waits = false;
-            state.ready += 1;
-        }
-        let needed = !waited || state.ready <= self.enough;
-        match needed.then(|| state.queue.pop_front()).flatten() {
-            Some(next) => {
-                member.part = next.0.first.part;
-                state.taken += 1;
-                Some(next)
-            }
-            None => {
-                state.members.remove(&id);
-                state.ready -= 1;
-                None
-            }
-        }
-    }
-
-    /// A member waits in its handler: another takes what is queued.
-    fn waits(self: &Arc<Self>, id: u64) {
-        let mut state = self.state();
-        // It may have been stopped.
-        if let Some(member) = state.members.get_mut(&id) {
-            member.waits = true;
-            state.ready -= 1;
-            self.man(&mut state);
-        }
-    }
-
-    async fn invoke(&self, work: &Work, terms: &StartContext) -> Option<Decision> {
-        let handler = self
-            .inner
-            .registry
-            .entries()
-            .get(usize::from(work.handler))?;
-        let attempt = HandlerAttempt {
-            inner: &self.inner,
-            handler,
-            fence: &terms.fence,
-            work,
-            permit: Some(&terms.permit),
-        };
-        let begun = self.durations.begin();
-        // What the handler does is caught inside; this is for what stands around it.
-        let decision = AssertUnwindSafe(attempt.dispatch()).catch_unwind().await;
-        if !matches!(decision, Ok(None)) {
-            self.durations.took(work.handler, begun);
-        }
-        decision.unwrap_or_else(|panic| {
-            let decision = Decision::Failed {
-                error: Panicked::with(&*panic),
-                because: FailedBecause::PolicyPanicked,
-            };
-            handler.decided(&work.record, work.attempt, &decision, &*self.inner.clock);
-            Some(decision)
-        })
+        state.workers.insert(id, worker);
+        state.active += 1;
     }
 }

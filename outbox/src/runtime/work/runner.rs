@@ -1,94 +1,145 @@
-//! Invocations: started, and what they answered.
+//! [`Runner`]: starts bursts, collects results.
 
 use std::sync::Arc;
 
-use hashbrown::hash_map::Entry;
-use tokio::time::Instant;
+use hashbrown::{HashMap, hash_map::Entry};
+use tokio::{
+    sync::mpsc::{UnboundedReceiver, unbounded_channel},
+    time::Instant,
+};
 
-use crate::runtime::{
-    event_loop::Run,
-    ownership::permit::StartPermit,
-    work::pool::{Finished, StartContext},
+use super::{
+    pool::WorkerPool,
+    worker::{Finished, StartContext, StartId},
 };
 use crate::{
-    outbox::clock::{Clock as _, SystemClock},
-    runtime::lane::HandlerIx,
+    outbox::{
+        Inner,
+        clock::{Clock as _, SystemClock},
+    },
+    registry::HandlerIx,
+    runtime::{engine::Engine, meters::Meters, ownership::permit::StartPermit},
     store::Database,
 };
 
-/// Of an invocation that was started and has not been answered.
-#[derive(Debug, Clone, Copy)]
-pub(in crate::runtime) struct Started {
-    part: u16,
-    /// The [`StartContext::number`] it was started under. An answer of another one is from before its
-    /// partition was lost, and came back.
-    number: u64,
+/// As many results are taken from the channel at once.
+const AT_ONCE: usize = 1024;
+
+/// Starts bursts and collects what came of them. The event loop owns it. Dropped, everything that
+/// runs is cancelled.
+pub(in crate::runtime) struct Runner<Db: Database> {
+    pool: WorkerPool<Db>,
+    results: UnboundedReceiver<Finished>,
+    /// Taken from the channel, and not handed to the engine yet.
+    received: Vec<Finished>,
+    /// A result of an invocation that is not in here, or has another start id, is ignored.
+    started: HashMap<(i64, HandlerIx), Started>,
+    last_start_id: StartId,
 }
 
-impl<Db: Database> Run<Db> {
-    /// Starts what the lanes say, unless another process may own it by now.
-    pub(in crate::runtime) fn start_work(&mut self, now: Instant) {
-        if self.engine.lanes.has_turns() {
-            self.confirm(now);
+/// An invocation that was started and has no result yet.
+#[derive(Debug, Clone, Copy)]
+struct Started {
+    partition: u16,
+    start_id: StartId,
+}
+
+impl<Db: Database> Runner<Db> {
+    pub(in crate::runtime) fn new(outbox: Arc<Inner<Db>>) -> Self {
+        let (sender, results) = unbounded_channel();
+        Self {
+            pool: WorkerPool::new(outbox, sender),
+            results,
+            received: Vec::new(),
+            started: HashMap::new(),
+            last_start_id: StartId::default(),
         }
-        let trusted = self.session().is_trusted(self.confirmed, now);
-        if !trusted || !self.engine.leases.are_valid(now) {
-            return;
-        }
-        let turns = self.engine.lanes.take_turns();
-        if turns.is_empty() {
-            return;
-        }
-        self.starts += 1;
-        let number = self.starts;
-        let terms = Arc::new(StartContext {
-            number,
-            fence: self.engine.leases.fence(),
-            permit: StartPermit {
-                until: self.engine.leases.valid_until(),
-                session: self.session.clone(),
-                confirmed: self.confirmed,
-            },
-        });
-        let started = turns.iter().map(|turn| {
-            let (first, part) = (&turn.first, turn.first.part);
-            ((first.record.id, first.handler), Started { part, number })
-        });
-        self.running.extend(started);
-        self.crew.start(turns, &terms);
     }
 
-    pub(in crate::runtime) fn handlers_finished(&mut self, answers: &mut Vec<Finished>) {
+    /// Starts what the lanes offer.
+    pub(in crate::runtime) fn start(&mut self, permit: StartPermit, engine: &mut Engine) {
+        let bursts = engine.take_bursts();
+        if bursts.is_empty() {
+            return;
+        }
+        self.last_start_id = self.last_start_id.next();
+        let start_id = self.last_start_id;
+        self.started.extend(bursts.iter().map(|burst| {
+            let first = &burst.first;
+            let partition = first.part;
+            let started = Started {
+                partition,
+                start_id,
+            };
+            ((first.record.id, first.handler), started)
+        }));
+        let fence = engine.leases().fence();
+        let context = Arc::new(StartContext {
+            start_id,
+            fence,
+            permit,
+        });
+        self.pool.start(bursts, &context);
+    }
+
+    /// Waits for results. Dropping it loses nothing.
+    pub(in crate::runtime) async fn finished(&mut self) {
+        self.results.recv_many(&mut self.received, AT_ONCE).await;
+    }
+
+    /// Hands what was received to the engine.
+    pub(in crate::runtime) fn on_finished(&mut self, engine: &mut Engine, meters: &Meters) {
         let now = SystemClock.now();
         for Finished {
             work,
-            number,
-            decision,
-        } in answers.drain(..)
+            start_id,
+            end,
+        } in self.received.drain(..)
         {
-            let Entry::Occupied(started) = self.running.entry((work.record.id, work.handler))
-            else {
+            let Entry::Occupied(entry) = self.started.entry((work.record.id, work.handler)) else {
                 continue;
             };
-            if started.get().number != number {
+            if entry.get().start_id != start_id {
                 continue;
             }
-            let started = started.remove();
-            let Some(decision) = decision else {
-                self.engine.lanes.not_begun(work);
+            let started = entry.remove();
+            let Some(end) = end else {
+                engine.on_not_started(work);
                 continue;
             };
-            self.meters.answered(&work, &decision, now);
-            if let Some(next) = self.engine.lanes.finished(&work, decision) {
-                self.running.insert((next, work.handler), started);
+            meters.finished(&work, &end, now);
+            if let Some(next) = engine.on_finished(&work, end) {
+                self.started.insert((next, work.handler), started);
             }
         }
     }
 
-    /// Stops invocations. Those whose answer is under way are stopped too: it will be ignored.
-    pub(in crate::runtime) fn stop_running(&mut self, of: impl Fn(u16) -> bool) -> Vec<HandlerIx> {
-        self.crew.stop(&of);
-        let stopped = self.running.extract_if(|_, started| of(started.part));
-        stopped.map(|((_, handler), _)| handler).collect()
+    /// Hands everything that is in the channel to the engine.
+    pub(in crate::runtime) fn take_results(&mut self, engine: &mut Engine, meters: &Meters) {
+        while let Ok(finished) = self.results.try_recv() {
+            self.received.push(finished);
+        }
+        self.on_finished(engine, meters);
+    }
+
+    /// Cancels the invocations of these partitions, also those whose result is under way. Returns
+    /// their handlers, one entry per slot.
+    pub(in crate::runtime) fn cancel(&mut self, of: impl Fn(u16) -> bool) -> Vec<HandlerIx> {
+        self.pool.cancel(&of);
+        let cancelled = self.started.extract_if(|_, started| of(started.partition));
+        cancelled.map(|((_, handler), _)| handler).collect()
+    }
+
+    pub(in crate::runtime) fn is_idle(&self) -> bool {
+        self.started.is_empty()
+    }
+
+    pub(in crate::runtime) fn running_count(&self) -> usize {
+        self.started.len()
+    }
+
+    /// When to look again whether all workers are stalled, if something is queued.
+    pub(in crate::runtime) fn next_wake(&mut self, now: Instant) -> Option<Instant> {
+        self.pool.relieve_stall(now)
     }
 }

@@ -4,7 +4,7 @@ use sqlx::{Connection as _, PgConnection, Postgres, SqlStr, postgres::PgArgument
 
 use super::PostgresStatements;
 use crate::store::{
-    Batch, Completion, DeliveryRow, Fence, HandlerRename, LeaseSql as _, SettleSql,
+    Batch, DeliveryRow, Fence, HandlerRename, LeaseSql as _, SettleSql, TxCompletion,
     settle::{MAX_FAILURES_KEPT, json},
 };
 
@@ -87,9 +87,9 @@ impl SettleSql for Postgres {
         connection: &mut PgConnection,
         sql: &PostgresStatements,
         fence: &Fence,
-        completion: Completion<'_>,
+        completion: TxCompletion<'_>,
     ) -> Result<bool, sqlx::Error> {
-        let Completion { row, stored, keep } = completion;
+        let TxCompletion { row, stored, keep } = completion;
         let ids = &[row.record_id];
         if !stored && complete(connection, sql, fence, ids, keep).await? > 0 {
             return Ok(true);

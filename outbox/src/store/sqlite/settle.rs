@@ -8,7 +8,7 @@ use sqlx::{
 
 use super::SqliteStatements;
 use crate::store::{
-    Batch, Completion, DeliveryRow, Fence, HandlerRename, SettleSql,
+    Batch, DeliveryRow, Fence, HandlerRename, SettleSql, TxCompletion,
     settle::{MAX_FAILURES_KEPT, json},
 };
 
@@ -75,9 +75,9 @@ impl SettleSql for Sqlite {
         connection: &mut SqliteConnection,
         sql: &SqliteStatements,
         fence: &Fence,
-        completion: Completion<'_>,
+        completion: TxCompletion<'_>,
     ) -> Result<bool, sqlx::Error> {
-        let Completion { row, stored, keep } = completion;
+        let TxCompletion { row, stored, keep } = completion;
         let ids = &[row.record_id];
         if !stored && complete(connection, sql, fence, ids, keep).await? > 0 {
             return Ok(true);

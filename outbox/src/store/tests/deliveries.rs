@@ -5,6 +5,7 @@ use super::{
     database::{lane, names},
     on_each_database, scheduled, waiting,
 };
+use crate::record::DeliveryStatus;
 use crate::store::{Batch, DeliveryRow, DeliverySql as _, LaneName, RunnableOrder};
 
 /// Lane (3, a, mail) with four deliveries, (3, a, bill) with one that blocks nothing, and
@@ -150,7 +151,7 @@ on_each_database! {
             drop(connection);
 
             // One that failed for good and still blocks stands before them too.
-            let blocks = DeliveryRow { status: "failed", blocking: true, ..completed(&batch.split_rows[2]) };
+            let blocks = DeliveryRow { status: DeliveryStatus::Failed, blocking: true, ..completed(&batch.split_rows[2]) };
             db.settle(&fence, &Batch { changed: vec![blocks], ..Batch::default() }, false).await;
             let mut connection = db.pool.acquire().await.unwrap();
             let one = Db::runnable_lanes(&mut connection, &db.sql, &[3, 4], &["mail"], expected, 9).await.unwrap();

@@ -1,6 +1,7 @@
 //! How split records end, and what is remembered of their failures.
 
 use super::{completed, failure, older, on_each_database, scheduled, waiting};
+use crate::record::DeliveryStatus;
 use crate::store::{Batch, DeliveryRow, HandlerRename, SettleSql as _};
 
 on_each_database! {
@@ -61,7 +62,7 @@ on_each_database! {
         let i = db.publish(&[("a", 3)]).await;
         let fence = db.own().await;
         let rows = vec![scheduled(i[0], "mail"), scheduled(i[0], "bill")];
-        let failed = DeliveryRow { status: "failed", ..completed(&rows[0]) };
+        let failed = DeliveryRow { status: DeliveryStatus::Failed, ..completed(&rows[0]) };
         let ended = completed(&rows[1]);
         db.settle(&fence, &Batch { split: i, split_rows: rows, ..Batch::default() }, false).await;
         db.settle(&fence, &Batch { changed: vec![failed], ..Batch::default() }, false).await;

@@ -2,12 +2,14 @@
 
 mod database;
 mod deliveries;
+mod files;
 mod finishing;
 mod leases;
 mod reading;
 mod settling;
 
 use super::{DeliveryRow, DueQuery, FailureRow, Fence, InMemory, Page, PendingQuery};
+use crate::record::DeliveryStatus;
 
 /// Writes each test once per database. `$db` is a [`database::Store`] of its own.
 macro_rules! on_each_database {
@@ -87,7 +89,7 @@ fn scheduled(record_id: i64, handler: &'static str) -> DeliveryRow {
         part: 3,
         key: "a".to_owned(),
         handler,
-        status: "retrying",
+        status: DeliveryStatus::Retrying,
         blocking: true,
         attempt: 2,
         failure_count: 1,
@@ -103,7 +105,7 @@ fn scheduled(record_id: i64, handler: &'static str) -> DeliveryRow {
 /// One behind it.
 fn waiting(record_id: i64, handler: &'static str) -> DeliveryRow {
     DeliveryRow {
-        status: "waiting",
+        status: DeliveryStatus::Waiting,
         attempt: 1,
         failure_count: 0,
         first_failed_at: None,
@@ -118,7 +120,7 @@ fn waiting(record_id: i64, handler: &'static str) -> DeliveryRow {
 /// How such a delivery ends.
 fn completed(row: &DeliveryRow) -> DeliveryRow {
     DeliveryRow {
-        status: "completed",
+        status: DeliveryStatus::Completed,
         blocking: false,
         delay: None,
         was: row.attempt,

@@ -4,6 +4,7 @@ use super::{
     completed, database::ids, failure, foreign, older, on_each_database, page, pending, scheduled,
     waiting,
 };
+use crate::record::DeliveryStatus;
 use crate::store::{Batch, DeliveryRow, FetchSql as _, SettleSql as _};
 
 /// Everything that a batch can hold, on three records.
@@ -139,15 +140,15 @@ on_each_database! {
             Batch { changed: vec![row], ..Batch::default() }
         };
         let unchanged = db.deliveries().await;
-        db.settle(&fence, &changed(1, "failed"), false).await;
-        db.settle(&fence, &changed(3, "failed"), false).await;
+        db.settle(&fence, &changed(1, DeliveryStatus::Failed), false).await;
+        db.settle(&fence, &changed(3, DeliveryStatus::Failed), false).await;
         assert_eq!(db.deliveries().await, unchanged);
-        db.settle(&fence, &changed(2, "failed"), false).await;
+        db.settle(&fence, &changed(2, DeliveryStatus::Failed), false).await;
         // Only this one, and the error of before stays where there is no new one.
         assert_eq!(db.deliveries().await, [format!("{} mail failed 3/2 free it broke: ä", i[0]), unchanged[1].clone()]);
         assert_eq!(db.numbers("select record_id from outbox_delivery where due_at is null").await, [i[0]]);
         // What has failed is nothing that a late batch could change.
-        db.settle(&fence, &changed(3, "completed"), false).await;
+        db.settle(&fence, &changed(3, DeliveryStatus::Completed), false).await;
         assert_eq!(db.texts("select status from outbox_delivery order by id").await, ["failed", "retrying"]);
     }
 

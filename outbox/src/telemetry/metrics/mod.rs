@@ -2,11 +2,9 @@
 
 mod metric;
 pub mod names;
-mod transactions;
+pub(crate) mod transactions;
 
 pub use metric::{Kind, Metric};
-
-pub(crate) use transactions::Metered;
 
 /// Buckets for metrics in seconds: from half a millisecond to ten minutes.
 pub const SECONDS_BUCKETS: [f64; 19] = [
@@ -69,7 +67,6 @@ mod tests {
             "outcome",
             "cause",
             "event",
-            "doing",
             "status",
             "operation",
             "reason",

@@ -46,12 +46,12 @@ metrics! {
         "What made the dispatcher look for something to do.";
     LEASE_LOSSES = Counter "outbox_lease_losses_total" Count []
         "Partitions that were lost to others, or to a lease that ran out, without being handed over.";
-    DATABASE_ERRORS = Counter "outbox_database_errors_total" Count ["doing"]
+    DATABASE_ERRORS = Counter "outbox_database_errors_total" Count ["operation"]
         "Statements of the dispatcher that failed; each is tried again.";
 
     PARTITIONS_OWNED = Gauge "outbox_partitions_owned" Count []
         "Partitions that this process owns.";
-    PARTITIONS_ORPHANED = Gauge "outbox_partitions_orphaned" Count []
+    PARTITIONS_UNOWNED = Gauge "outbox_partitions_unowned" Count []
         "Partitions that nobody owns, at the last look.";
     INSTANCES = Gauge "outbox_instances" Count []
         "Processes that run a dispatcher, at the last look.";

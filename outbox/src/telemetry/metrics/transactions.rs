@@ -1,58 +1,45 @@
-//! [`Metered`]: counts what happens to transactions, beside telling the caller's own observer.
+//! Counters of retried transactions. Their handles are not kept, because failures are rare.
 
-use std::{borrow::Cow, sync::Arc};
+use super::names;
+use crate::transaction::Reason;
 
-use crate::telemetry::metrics::names;
-use crate::transaction::{Observer, Reason};
+/// Counts an attempt that failed because of a lock or a conflict.
+pub(crate) fn failure(operation: &'static str, reason: Reason) {
+    let metric = match reason {
+        Reason::Deadlock => names::TRANSACTION_DEADLOCKS,
+        Reason::SerializationFailure => names::TRANSACTION_SERIALIZATION_FAILURES,
+        Reason::LockTimeout => names::TRANSACTION_LOCK_TIMEOUTS,
+        _ => return,
+    };
+    metric.counter([operation.into()]).increment(1);
+}
 
-/// Retries are rare, and followed by a pause: handles are not kept.
-#[derive(Debug)]
-pub(crate) struct Metered(pub(crate) Arc<dyn Observer>);
+/// Another attempt follows.
+pub(crate) fn retry(operation: &'static str, reason: Reason) {
+    let labels = [operation.into(), reason.as_str().into()];
+    names::TRANSACTION_RETRIES.counter(labels).increment(1);
+}
 
-/// Numbers of attempts that are told apart.
-const ATTEMPTS: [&str; 11] = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10"];
+/// The failure was retryable, and a limit forbids another attempt.
+pub(crate) fn exhausted(operation: &'static str, reason: Reason) {
+    let labels = [operation.into(), reason.as_str().into()];
+    names::TRANSACTION_EXHAUSTED.counter(labels).increment(1);
+}
 
-impl Observer for Metered {
-    fn retry(&self, operation: &'static str, reason: Reason) {
-        let values = [operation.into(), reason.as_str().into()];
-        names::TRANSACTION_RETRIES.counter(values).increment(1);
-        self.0.retry(operation, reason);
-    }
+/// The deadline leaves too little time for another attempt.
+pub(crate) fn skipped_deadline(operation: &'static str) {
+    let counter = names::TRANSACTION_SKIPPED.counter([operation.into()]);
+    counter.increment(1);
+}
 
-    fn exhausted(&self, operation: &'static str, reason: Reason) {
-        let values = [operation.into(), reason.as_str().into()];
-        names::TRANSACTION_EXHAUSTED.counter(values).increment(1);
-        self.0.exhausted(operation, reason);
-    }
-
-    fn success_after_retry(&self, operation: &'static str, attempts: u32) {
-        let known = usize::try_from(attempts).ok().and_then(|n| ATTEMPTS.get(n));
-        let values = [operation.into(), Cow::Borrowed(*known.unwrap_or(&"more"))];
-        names::TRANSACTION_SUCCESSES.counter(values).increment(1);
-        self.0.success_after_retry(operation, attempts);
-    }
-
-    fn deadlock(&self, operation: &'static str) {
-        let counter = names::TRANSACTION_DEADLOCKS.counter([operation.into()]);
-        counter.increment(1);
-        self.0.deadlock(operation);
-    }
-
-    fn serialization_failure(&self, operation: &'static str) {
-        let counter = names::TRANSACTION_SERIALIZATION_FAILURES.counter([operation.into()]);
-        counter.increment(1);
-        self.0.serialization_failure(operation);
-    }
-
-    fn lock_timeout(&self, operation: &'static str) {
-        let counter = names::TRANSACTION_LOCK_TIMEOUTS.counter([operation.into()]);
-        counter.increment(1);
-        self.0.lock_timeout(operation);
-    }
-
-    fn skipped_deadline(&self, operation: &'static str) {
-        let counter = names::TRANSACTION_SKIPPED.counter([operation.into()]);
-        counter.increment(1);
-        self.0.skipped_deadline(operation);
-    }
+/// The transaction committed after more than one attempt. More than ten are labelled `more`, so
+/// that there are few series.
+pub(crate) fn success_after_retry(operation: &'static str, attempts: u32) {
+    let label = if attempts > 10 {
+        "more".into()
+    } else {
+        attempts.to_string().into()
+    };
+    let counter = names::TRANSACTION_SUCCESSES.counter([operation.into(), label]);
+    counter.increment(1);
 }

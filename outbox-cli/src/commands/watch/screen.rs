@@ -1,0 +1,135 @@
+//! [`Screen`]: the whole terminal.
+
+use std::{
+    io::{self, Write as _},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+
+use crossterm::{
+    cursor, event,
+    event::{Event, KeyCode, KeyEventKind, KeyModifiers},
+    execute, queue, style, terminal,
+};
+use tokio::sync::mpsc;
+
+use super::{frame::frame, rates::Rates};
+use crate::{snapshot::Snapshot, text::shortened};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Key {
+    Quit,
+    /// The size of the terminal has changed.
+    Redraw,
+}
+
+/// The alternate screen in raw mode, without a cursor. Dropping it restores the terminal.
+#[derive(Debug)]
+pub(crate) struct Screen {
+    keys: mpsc::UnboundedReceiver<Key>,
+    /// Tells the reader to end.
+    is_over: Arc<AtomicBool>,
+    reader: Option<JoinHandle<()>>,
+}
+
+impl Screen {
+    pub(crate) fn enter() -> io::Result<Self> {
+        terminal::enable_raw_mode()?;
+        let (sender, keys) = mpsc::unbounded_channel();
+        let is_over = Arc::<AtomicBool>::default();
+        let reader_is_over = Arc::clone(&is_over);
+        let reader = thread::spawn(move || read_keys(&sender, &reader_is_over));
+        // From here on, `drop` restores the terminal after an error.
+        let screen = Self {
+            keys,
+            is_over,
+            reader: Some(reader),
+        };
+        execute!(io::stdout(), terminal::EnterAlternateScreen, cursor::Hide)?;
+        Ok(screen)
+    }
+
+    /// Columns and lines.
+    fn size() -> (usize, usize) {
+        match terminal::size() {
+            Ok((width, height)) if width > 0 && height > 1 => (width.into(), height.into()),
+            // The usual size, for a terminal that does not report one.
+            _ => (80, 24),
+        }
+    }
+
+    /// Draws the snapshot, with `bottom` as the last line. Overwrites the lines in place, because
+    /// clearing the screen first would flicker.
+    pub(crate) fn draw(
+        &mut self,
+        snapshot: &Snapshot,
+        rates: &Rates,
+        bottom: &str,
+    ) -> io::Result<()> {
+        let (width, height) = Self::size();
+        let mut lines = frame(snapshot, rates, width, height.saturating_sub(1));
+        lines.resize(height.saturating_sub(1), String::new());
+        lines.push(shortened(bottom, width.saturating_sub(1)));
+        let mut out = io::stdout().lock();
+        for (row, line) in lines.iter().enumerate() {
+            let row = u16::try_from(row).unwrap_or(u16::MAX);
+            let end = terminal::Clear(terminal::ClearType::UntilNewLine);
+            queue!(out, cursor::MoveTo(0, row), style::Print(line), end)?;
+        }
+        queue!(out, terminal::Clear(terminal::ClearType::FromCursorDown))?;
+        out.flush()
+    }
+
+    /// The next key that has a meaning.
+    pub(crate) async fn next_key(&mut self) -> Key {
+        // The reader has ended because the terminal is gone.
+        self.keys.recv().await.unwrap_or(Key::Quit)
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Release);
+        if let Some(reader) = self.reader.take() {
+            // The reader returns nothing.
+            let _ = reader.join();
+        }
+        // Nobody can handle an error here.
+        let _ = execute!(io::stdout(), cursor::Show, terminal::LeaveAlternateScreen);
+        let _ = terminal::disable_raw_mode();
+    }
+}
+
+/// Reads keys until `is_over`. Runs in a thread, because reading a terminal blocks.
+fn read_keys(keys: &mpsc::UnboundedSender<Key>, is_over: &AtomicBool) {
+    while !is_over.load(Ordering::Acquire) {
+        let key = match event::poll(Duration::from_millis(50)) {
+            Ok(false) => continue,
+            Ok(true) => event::read().map(|event| meaning(&event)),
+            Err(error) => Err(error),
+        };
+        match key {
+            Ok(Some(key)) if keys.send(key).is_ok() => {}
+            Ok(None) => {}
+            _ => return,
+        }
+    }
+}
+
+fn meaning(event: &Event) -> Option<Key> {
+    match event {
+        Event::Key(key) if key.kind == KeyEventKind::Release => None,
+        Event::Key(key) => match key.code {
+            KeyCode::Char('q' | 'Q') | KeyCode::Esc => Some(Key::Quit),
+            // In raw mode the terminal sends no signal.
+            KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => Some(Key::Quit),
+            _ => None,
+        },
+        Event::Resize(..) => Some(Key::Redraw),
+        _ => None,
+    }
+}

@@ -1,0 +1,91 @@
+//! [`Snapshot`]: what `outbox status` and `outbox watch` show. Only this file calls the counting
+//! functions of [`Operations`].
+
+use outbox::{
+    Database,
+    operations::{BlockedLane, Counts, ErrorCount, EventCounts, Instance, Operations},
+};
+use serde::Serialize;
+
+use crate::failure::Result;
+
+/// How many events, errors and lanes are shown.
+pub(crate) const SHOWN: usize = 10;
+
+/// The state of the outbox at one time, as both commands print it.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Snapshot {
+    #[serde(flatten)]
+    pub(crate) counts: Counts,
+    /// Whether the numbers of finished records were counted, not estimated.
+    #[serde(skip)]
+    pub(crate) has_exact_counts: bool,
+    /// Whether the numbers by error and by event were counted, not estimated.
+    #[serde(skip)]
+    pub(crate) has_exact_breakdowns: bool,
+    pub(crate) oldest_pending_seconds: Option<f64>,
+    /// The most frequent errors.
+    pub(crate) errors: Vec<ErrorCount>,
+    /// The lanes in which most records wait.
+    pub(crate) lanes: Vec<BlockedLane>,
+    pub(crate) paused: Vec<String>,
+    /// `status` prints their number, `watch` a list.
+    #[serde(skip)]
+    pub(crate) instances: Vec<Instance>,
+    /// Grows with each published record. Read only for estimates.
+    #[serde(skip)]
+    pub(crate) newest_record_id: i64,
+}
+
+impl Snapshot {
+    /// Counts every row if `exactly`. Otherwise the library estimates where there are many rows.
+    pub(crate) async fn read<Db: Database>(
+        operations: Operations<'_, Db>,
+        exactly: bool,
+    ) -> Result<Self> {
+        let (counts, has_exact_counts, newest_record_id) = if exactly {
+            (operations.counts().await?, true, 0)
+        } else {
+            let estimate = operations.estimated_counts().await?;
+            (estimate.counts, estimate.exact, estimate.newest_record_id)
+        };
+        let (mut errors, has_exact_breakdowns) = if exactly {
+            (operations.counts_by_error().await?, true)
+        } else {
+            let estimate = operations.estimated_counts_by_error(&counts).await?;
+            (estimate.items, estimate.exact)
+        };
+        errors.truncate(SHOWN);
+        let oldest_pending = operations.oldest_pending_age().await?;
+        Ok(Self {
+            counts,
+            has_exact_counts,
+            has_exact_breakdowns,
+            oldest_pending_seconds: oldest_pending.map(|age| age.as_secs_f64()),
+            errors,
+            lanes: operations.blocked_lanes(10).await?,
+            paused: operations.paused().await?,
+            instances: operations.instances().await?,
+            newest_record_id,
+        })
+    }
+
+    /// Whether every number was counted.
+    pub(crate) fn is_exact(&self) -> bool {
+        self.has_exact_counts && self.has_exact_breakdowns
+    }
+
+    /// The unfinished records by event, with the same precision.
+    pub(crate) async fn read_events<Db: Database>(
+        &mut self,
+        operations: Operations<'_, Db>,
+        exactly: bool,
+    ) -> Result<Vec<EventCounts>> {
+        if exactly {
+            return Ok(operations.counts_by_event().await?);
+        }
+        let estimate = operations.estimated_counts_by_event(&self.counts).await?;
+        self.has_exact_breakdowns &= estimate.exact;
+        Ok(estimate.items)
+    }
+}

@@ -1,0 +1,137 @@
+//! [`Reader`]: the reading connection; one claim or one fetch at a time.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use super::{FetchPlan, Fetched, Fetcher};
+use crate::{
+    runtime::{
+        backoff::{DatabaseBackoff, Operation},
+        engine::Engine,
+        ownership::{
+            ClaimStamp,
+            claim::{ClaimOutcome, ClaimRequest},
+        },
+        single_task::{SingleTask, TaskPanicked},
+    },
+    store::{Database, Lease},
+};
+
+/// Records that could be read wait for room for 250 ms. Then some of those that wait for a slow
+/// handler are evicted: one slow handler must not take the room of all others.
+const EVICT_AFTER: Duration = Duration::from_millis(250);
+
+/// The reading connection. Makes one claim or one fetch at a time, so the two never overlap. While
+/// the dispatcher shuts down it also renews and releases.
+pub(in crate::runtime) struct Reader<Db: Database> {
+    task: SingleTask<Fetcher<Db>, ReadAnswer>,
+    backoff: DatabaseBackoff,
+    /// Since when there has been no room for what could be read.
+    crowded_since: Option<Instant>,
+}
+
+/// What the database answered, with what it was asked.
+pub(in crate::runtime) enum ReadAnswer {
+    Claimed(ClaimStamp, Result<ClaimOutcome, sqlx::Error>),
+    Fetched(Box<FetchPlan>, Result<Fetched, sqlx::Error>),
+    /// All leases, by a statement that was sent then.
+    Renewed(Instant, Result<(), sqlx::Error>),
+    Left(Release, Result<(), sqlx::Error>),
+}
+
+/// What an instance releases when it says that it wants no share any more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::runtime) enum Release {
+    Only(Vec<Lease>),
+    /// Also the instance itself is deleted.
+    Everything,
+}
+
+impl<Db: Database> Reader<Db> {
+    pub(in crate::runtime) fn new(fetcher: Fetcher<Db>) -> Self {
+        Self {
+            task: SingleTask::new(fetcher),
+            backoff: DatabaseBackoff::default(),
+            crowded_since: None,
+        }
+    }
+
+    pub(in crate::runtime) fn is_idle(&self) -> bool {
+        self.task.is_idle()
+    }
+
+    pub(in crate::runtime) fn start_claim(&mut self, stamp: ClaimStamp, request: ClaimRequest) {
+        self.task.start(async move |mut fetcher| {
+            let outcome = fetcher.claim(&request).await;
+            (fetcher, ReadAnswer::Claimed(stamp, outcome))
+        });
+    }
+
+    pub(in crate::runtime) fn start_fetch(&mut self, plan: FetchPlan) {
+        self.task.start(async move |mut fetcher| {
+            let fetched = fetcher.fetch(&plan).await;
+            (fetcher, ReadAnswer::Fetched(Box::new(plan), fetched))
+        });
+    }
+
+    pub(in crate::runtime) fn start_renewing(&mut self, owner: Uuid, lease_micros: i64) {
+        let sent_at = Instant::now();
+        self.task.start(async move |mut fetcher| {
+            let renewed = fetcher.renew(owner, lease_micros).await;
+            (fetcher, ReadAnswer::Renewed(sent_at, renewed))
+        });
+    }
+
+    pub(in crate::runtime) fn start_leaving(&mut self, owner: Uuid, release: Release) {
+        self.task.start(async move |mut fetcher| {
+            let leases = match &release {
+                Release::Only(leases) => Some(leases.clone()),
+                Release::Everything => None,
+            };
+            let left = fetcher.leave(owner, leases).await;
+            (fetcher, ReadAnswer::Left(release, left))
+        });
+    }
+
+    /// Waits for the answer; for ever while idle. Dropping it loses nothing.
+    pub(in crate::runtime) async fn finished(&mut self) -> Result<ReadAnswer, TaskPanicked> {
+        self.task.finished().await
+    }
+
+    /// Returns how long to wait before the next statement.
+    pub(in crate::runtime) fn failed(
+        &mut self,
+        operation: Operation,
+        error: &sqlx::Error,
+    ) -> Duration {
+        self.backoff.failed(operation, error)
+    }
+
+    pub(in crate::runtime) fn recovered(&mut self) {
+        self.backoff.recovered();
+    }
+
+    /// Aborts what is under way, and goes on with another connection.
+    pub(in crate::runtime) fn replace(&mut self, fetcher: Fetcher<Db>) {
+        self.task.replace(fetcher);
+    }
+
+    pub(in crate::runtime) fn evict_if_crowded(&mut self, now: Instant, engine: &mut Engine) {
+        if !engine.is_crowded() {
+            self.crowded_since = None;
+            return;
+        }
+        let since = *self.crowded_since.get_or_insert(now);
+        if now.duration_since(since) >= EVICT_AFTER {
+            engine.evict();
+            self.crowded_since = Some(now);
+        }
+    }
+
+    /// When to look for room again.
+    pub(in crate::runtime) fn next_wake(&self) -> Option<Instant> {
+        self.crowded_since.map(|since| since + EVICT_AFTER)
+    }
+}

@@ -1,0 +1,86 @@
+//! [`Housekeeping`]: what is done beside everything else.
+
+use std::sync::Arc;
+
+use tokio::time::Instant;
+
+use super::{
+    periodic::Periodic,
+    prune::{PRUNE_EVERY, forget, prune, retention},
+    sample::sample,
+};
+use crate::{
+    outbox::Outbox,
+    runtime::{engine::Engine, meters::Gauges, ownership::claim::ClaimOutcome},
+    store::Database,
+    telemetry::metrics::is_recorded,
+};
+
+/// Tasks beside everything else. The event loop owns it. Dropped, the tasks are aborted: between two
+/// of its statements nothing of a task is half done.
+pub(in crate::runtime) struct Housekeeping<Db: Database> {
+    outbox: Outbox<Db>,
+    /// Finished records. `None` after [`stop_pruning`](Self::stop_pruning).
+    prune: Option<Periodic>,
+    /// Commands and messages.
+    forget: Option<Periodic>,
+    /// `None` where nobody wants gauges of the database.
+    sample: Option<Periodic>,
+    gauges: Arc<Gauges>,
+}
+
+impl<Db: Database> Housekeeping<Db> {
+    pub(in crate::runtime) fn new(outbox: Outbox<Db>, now: Instant) -> Self {
+        let config = &outbox.inner.config;
+        let samples = config.metrics.sampling && is_recorded();
+        let sample = samples.then(|| Periodic::new(config.metrics.sample_interval, now));
+        let prunes = || Periodic::new(PRUNE_EVERY, now + PRUNE_EVERY);
+        Self {
+            prune: retention(&outbox).map(|_| prunes()),
+            forget: Some(prunes()),
+            sample,
+            gauges: Arc::new(Gauges::new()),
+            outbox,
+        }
+    }
+
+    /// Starts the tasks whose time has come.
+    pub(in crate::runtime) fn start(&mut self, now: Instant, engine: &Engine, running: usize) {
+        let outbox = &self.outbox;
+        if let Some(task) = &mut self.prune {
+            task.start(now, || prune(outbox.clone(), engine.leases().fence()));
+        }
+        if let Some(task) = &mut self.forget {
+            task.start(now, || forget(outbox.clone()));
+        }
+        if let Some(task) = &mut self.sample {
+            let gauges = &self.gauges;
+            if task.start(now, || sample(outbox.clone(), Arc::clone(gauges))) {
+                gauges.set_memory(engine.in_memory(), running);
+            }
+        }
+    }
+
+    pub(in crate::runtime) fn next_wake(&self) -> Option<Instant> {
+        let tasks = [&self.prune, &self.forget, &self.sample];
+        tasks.into_iter().flatten().map(Periodic::next_wake).min()
+    }
+
+    /// Shows what a claim saw.
+    pub(in crate::runtime) fn set_ownership(&self, outcome: &ClaimOutcome) {
+        let (owned, instances) = (outcome.leases.len(), outcome.peers + 1);
+        self.gauges.set_ownership(owned, outcome.unowned, instances);
+    }
+
+    pub(in crate::runtime) fn stop_pruning(&mut self) {
+        self.prune = None;
+        self.forget = None;
+    }
+
+    /// Stops everything. The gauges show from now on that nothing is known.
+    pub(in crate::runtime) fn stop(&mut self) {
+        self.stop_pruning();
+        self.sample = None;
+        self.gauges.clear();
+    }
+}

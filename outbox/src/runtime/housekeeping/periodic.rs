@@ -1,0 +1,89 @@
+//! [`Periodic`]: a task that is started again and again.
+
+use std::time::Duration;
+
+use tokio::{task::JoinHandle, time::Instant};
+
+use crate::outbox::clock::YEAR;
+
+/// Starts a task in regular intervals, never twice at once. Dropped, it aborts the task.
+#[derive(Debug)]
+pub(super) struct Periodic {
+    every: Duration,
+    next: Instant,
+    running: Option<JoinHandle<()>>,
+}
+
+impl Periodic {
+    pub(super) fn new(every: Duration, first: Instant) -> Self {
+        Self {
+            every: every.min(YEAR),
+            next: first,
+            running: None,
+        }
+    }
+
+    /// Starts the task if its time has come. One that still runs then is left alone until the time
+    /// after. Returns whether its time has come.
+    pub(super) fn start<F>(&mut self, now: Instant, task: impl FnOnce() -> F) -> bool
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let is_due = now >= self.next;
+        if is_due {
+            self.next = now + self.every;
+            if self.running.as_ref().is_none_or(JoinHandle::is_finished) {
+                self.running = Some(tokio::spawn(task()));
+            }
+        }
+        is_due
+    }
+
+    pub(super) fn next_wake(&self) -> Instant {
+        self.next
+    }
+}
+
+impl Drop for Periodic {
+    fn drop(&mut self) {
+        if let Some(running) = self.running.take() {
+            running.abort();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    };
+
+    use tokio::time::{advance, sleep};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn it_never_runs_twice_at_once_and_ends_with_its_owner() {
+        let second = Duration::from_secs(1);
+        let mut periodic = Periodic::new(second, Instant::now());
+        let runs = Arc::new(AtomicU32::new(0));
+        let start = |periodic: &mut Periodic| {
+            let runs = Arc::clone(&runs);
+            periodic.start(Instant::now(), || async move {
+                runs.fetch_add(1, Ordering::Relaxed);
+                sleep(Duration::from_millis(1500)).await;
+                runs.fetch_add(10, Ordering::Relaxed);
+            })
+        };
+        assert!(start(&mut periodic) && !start(&mut periodic));
+        sleep(second).await;
+        assert!(start(&mut periodic), "its time has come, and it is busy");
+        sleep(second).await;
+        assert!(start(&mut periodic));
+        advance(second / 2).await;
+        drop(periodic);
+        sleep(second * 2).await;
+        assert_eq!(runs.load(Ordering::Relaxed), 12);
+    }
+}

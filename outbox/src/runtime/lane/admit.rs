@@ -1,0 +1,183 @@
+//! The first door: what a fetch brought goes into lanes.
+//!
+//! In this order: due deliveries, loaded lanes, records, runnable lanes. Memory wins over the
+//! fetch, which saw the database a moment ago.
+
+use std::{mem, sync::Arc};
+
+use super::{
+    burst::Work, key::key_state, lane::QueuedRecord, lanes::Lanes, outgoing::FetchPhase,
+    state::Backlog,
+};
+use crate::{
+    registry::HandlerIx,
+    store::{FetchedDelivery, FetchedRecord, LaneName},
+};
+
+/// A handler that a fetched record goes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Target {
+    pub(crate) handler: HandlerIx,
+    /// The fetch saw something that blocks in this lane.
+    pub(crate) is_blocked: bool,
+}
+
+impl Lanes {
+    /// A fetch starts. Returns at most `max_lanes` lanes whose parked deliveries it is to load.
+    pub(crate) fn fetch_started(&mut self, max_lanes: usize) -> Vec<LaneName> {
+        self.fetch = FetchPhase::UnderWay {
+            forget_after: Vec::new(),
+        };
+        let rest = self.to_load.split_off(max_lanes.min(self.to_load.len()));
+        mem::replace(&mut self.to_load, rest)
+    }
+
+    /// The fetch failed: it brings nothing, and its lanes are to be loaded by another.
+    pub(crate) fn fetch_failed(&mut self, to_load: Vec<LaneName>) {
+        self.to_load.extend(to_load);
+        self.fetch_ended();
+    }
+
+    /// Everything that a fetch brought is in. What was written while it was under way leaves memory.
+    pub(crate) fn fetch_ended(&mut self) {
+        if let FetchPhase::UnderWay { forget_after } =
+            mem::replace(&mut self.fetch, FetchPhase::Idle)
+        {
+            for (generation, list) in &forget_after {
+                self.forget(list, *generation);
+            }
+        }
+    }
+
+    /// A record that is pending, or scheduled and due. Whether it was not in memory.
+    pub(crate) fn admit_record(&mut self, fetched: FetchedRecord, targets: &[Target]) -> bool {
+        let FetchedRecord { part, record } = fetched;
+        if !self.memory.admit_record(record.id, part) {
+            return false;
+        }
+        if targets.is_empty() {
+            self.outgoing.set_unhandled(record.id);
+            return true;
+        }
+        let record = Arc::new(record);
+        let key = key_state(&mut self.keys, self.memory.origin(part), &record.key);
+        let mut is_parked = false;
+        for &Target {
+            handler,
+            is_blocked,
+        } in targets
+        {
+            let state = &self.handlers[handler];
+            let backlog = if is_blocked || !state.is_available() {
+                Backlog::Blocked
+            } else {
+                Backlog::None
+            };
+            let lane = key.lane_or_insert(handler, backlog);
+            // A transactional handler beside others needs a row of its own before it runs: its
+            // transaction completes that row, and leaves the record to the others.
+            let needs_row_first =
+                !state.is_available() || state.is_transactional() && targets.len() > 1;
+            if lane.is_whole() && !needs_row_first {
+                lane.enqueue(QueuedRecord::whole(Arc::clone(&record)));
+            } else {
+                lane.note_parked();
+                self.outgoing.change_lane(&record.key, handler);
+                self.outgoing.forget_delivery(record.id, handler);
+                is_parked = true;
+            }
+        }
+        let handlers = targets.iter().map(|target| target.handler);
+        key.add_whole(Arc::clone(&record), handlers);
+        if is_parked {
+            key.split(&self.handlers, &mut self.outgoing, &mut self.memory);
+        }
+        for target in targets {
+            self.advance(&record.key, target.handler);
+        }
+        true
+    }
+
+    /// A delivery whose retry is due, or that was replayed. Whether it was not in memory.
+    pub(crate) fn admit_due(&mut self, handler: HandlerIx, due: FetchedDelivery) -> bool {
+        let FetchedRecord { part, record } = due.fetched;
+        if !self.memory.admit_delivery((record.id, handler), part) {
+            return false;
+        }
+        let record = Arc::new(record);
+        if !due.blocking {
+            self.start_detached(Work {
+                record,
+                part,
+                handler,
+                attempt: due.attempt,
+                from_row: true,
+                is_detached: true,
+            });
+            return true;
+        }
+        let key = key_state(&mut self.keys, self.memory.origin(part), &record.key);
+        // The fetch may have missed what this process has parked behind it a moment ago.
+        let has_backlog = due.followed || key.lane(handler).is_some();
+        let queued = QueuedRecord::from_row(Arc::clone(&record), due.attempt);
+        key.lane_or_insert(handler, Backlog::Blocked)
+            .admit_due(queued, has_backlog);
+        self.advance(&record.key, handler);
+        true
+    }
+
+    /// The first parked deliveries of a lane that was to be loaded, in its order.
+    pub(crate) fn admit_loaded(
+        &mut self,
+        name: &LaneName,
+        handler: HandlerIx,
+        rows: Vec<FetchedDelivery>,
+    ) {
+        if self.is_closing(name.part) {
+            return;
+        }
+        let key = self.keys.get_mut(&*name.key);
+        let lane = key.and_then(|key| key.lane(handler));
+        let Some(lane) = lane.filter(|lane| lane.is_loading()) else {
+            return;
+        };
+        // Lanes of a paused handler are found again when it is resumed.
+        let mut is_blocked = !self.handlers[handler].is_available();
+        let rows = if is_blocked { Vec::new() } else { rows };
+        let mut has_more = false;
+        for (place, row) in rows.into_iter().enumerate() {
+            // Of the last row only: what follows the others is in `rows` too.
+            has_more = row.followed;
+            let record = row.fetched.record;
+            if self.memory.has_delivery((record.id, handler)) {
+                // Not forgotten yet, or due and in the queue already: to be loaded again.
+                has_more = true;
+                break;
+            }
+            if !row.waiting {
+                // The rows behind it are loaded when it has ended.
+                is_blocked = place == 0;
+                has_more = true;
+                break;
+            }
+            self.memory.admit_delivery((record.id, handler), name.part);
+            lane.enqueue(QueuedRecord::from_row(Arc::new(record), row.attempt));
+        }
+        lane.loaded(is_blocked, has_more);
+        self.advance(&name.key, handler);
+    }
+
+    /// A lane in which, as the fetch saw it, the first parked delivery could run.
+    pub(crate) fn admit_runnable(&mut self, name: &LaneName, handler: HandlerIx) {
+        if !self.handlers[handler].is_available() || self.is_closing(name.part) {
+            return;
+        }
+        let origin = self.memory.origin(name.part);
+        let lane =
+            key_state(&mut self.keys, origin, &name.key).lane_or_insert(handler, Backlog::Blocked);
+        if lane.is_blocked() {
+            lane.unblock(true);
+            self.advance(&name.key, handler);
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! [`Lanes`]: the façade, its fields and small questions.
+
+use std::{collections::BTreeSet, mem};
+
+use hashbrown::{HashMap, HashSet};
+
+use super::{
+    burst::Burst,
+    handlers::{HandlerSettings, HandlerState},
+    key::KeyState,
+    lane::Lane,
+    memory::Memory,
+    outgoing::{FetchPhase, Outgoing},
+};
+use crate::{
+    registry::{HandlerIx, PerHandler},
+    store::{InMemory, LaneName},
+};
+
+/// What does not change while lanes live.
+#[derive(Debug, Clone)]
+pub(crate) struct LaneSettings {
+    /// Later records of a lane wait behind one that failed (`stop-on-first-failure`).
+    pub(crate) stop_on_failure: bool,
+    /// How many records a lane may run with one slot.
+    pub(crate) max_burst: usize,
+    pub(crate) handlers: PerHandler<HandlerSettings>,
+}
+
+/// All lanes of the partitions that this process owns. The doors of this room share its fields;
+/// nobody outside the room sees them.
+#[derive(Debug)]
+pub(crate) struct Lanes {
+    pub(super) stop_on_failure: bool,
+    pub(super) keys: HashMap<Box<str>, KeyState>,
+    pub(super) handlers: PerHandler<HandlerState>,
+    pub(super) memory: Memory,
+    pub(super) outgoing: Outgoing,
+    /// Bursts that have their slots, to be started.
+    pub(super) ready: Vec<Burst>,
+    /// Lanes whose parked deliveries the next fetch loads.
+    pub(super) to_load: Vec<LaneName>,
+    /// Partitions that are to be released: nothing is started in them.
+    pub(super) closing: BTreeSet<u16>,
+    pub(super) fetch: FetchPhase,
+}
+
+impl Lanes {
+    pub(crate) fn new(settings: LaneSettings) -> Self {
+        let max_burst = settings.max_burst;
+        let state = |handler| HandlerState::new(handler, max_burst);
+        Self {
+            stop_on_failure: settings.stop_on_failure,
+            keys: HashMap::new(),
+            handlers: settings.handlers.map(state),
+            memory: Memory::default(),
+            outgoing: Outgoing::default(),
+            ready: Vec::new(),
+            to_load: Vec::new(),
+            closing: BTreeSet::new(),
+            fetch: FetchPhase::Idle,
+        }
+    }
+
+    /// How many lanes are in memory.
+    pub(crate) fn lane_count(&self) -> usize {
+        self.keys.values().map(|key| key.lanes().len()).sum()
+    }
+
+    /// How many records and deliveries are in memory.
+    pub(crate) fn in_memory(&self) -> usize {
+        self.memory.len()
+    }
+
+    /// Records that were read as pending or scheduled.
+    pub(crate) fn records_in_memory(&self) -> Vec<InMemory> {
+        self.memory.records()
+    }
+
+    pub(crate) fn deliveries_in_memory(&self) -> HashSet<(i64, HandlerIx)> {
+        self.memory.deliveries()
+    }
+
+    /// Bursts to start now. They have their slots already.
+    pub(crate) fn take_bursts(&mut self) -> Vec<Burst> {
+        mem::take(&mut self.ready)
+    }
+
+    pub(crate) fn has_bursts(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    pub(crate) fn has_batch(&self) -> bool {
+        !self.outgoing.is_empty()
+    }
+
+    /// How many records of the next batch are simply completed.
+    pub(crate) fn completions(&self) -> usize {
+        self.outgoing.completions()
+    }
+
+    /// Whether the next batch has nothing but completed records in it.
+    pub(crate) fn has_only_completions(&self) -> bool {
+        self.outgoing.has_only_completions()
+    }
+
+    pub(crate) fn has_lanes_to_load(&self) -> bool {
+        !self.to_load.is_empty()
+    }
+
+    /// Keys in memory in which something blocks, or may once it is written, each with its partition:
+    /// those with a lane that has rows, or had some since it is in memory.
+    pub(crate) fn blocking_keys(&self) -> impl Iterator<Item = (u16, &str)> {
+        let keys = self.keys.iter();
+        keys.filter(|(_, key)| key.lanes().iter().any(Lane::had_rows))
+            .map(|(name, key)| (key.partition(), &**name))
+    }
+
+    pub(super) fn lane(&mut self, key: &str, handler: HandlerIx) -> Option<&mut Lane> {
+        self.keys.get_mut(key)?.lane(handler)
+    }
+
+    /// What is left in memory, if anything is.
+    #[cfg(test)]
+    pub(crate) fn leftovers(&self) -> Option<String> {
+        let is_fetching = matches!(&self.fetch, FetchPhase::UnderWay { forget_after } if !forget_after.is_empty());
+        let is_used = self.in_memory() > 0
+            || !self.keys.is_empty()
+            || self.has_bursts()
+            || self.has_lanes_to_load()
+            || is_fetching
+            || !self.closing.is_empty()
+            || self.has_batch()
+            || self
+                .handlers
+                .iter()
+                .any(|(_, state)| !state.slots().is_unused());
+        is_used.then(|| format!("{self:?}"))
+    }
+}

@@ -1,0 +1,214 @@
+//! [`Outgoing`]: what is to be written, and forgotten after that.
+
+use std::mem;
+
+use super::memory::{Generation, Memory};
+use crate::{
+    record::DeliveryStatus,
+    registry::HandlerIx,
+    store::{Batch, DeliveryRow, FailureRow},
+};
+
+/// The batch under construction, and what leaves memory once it is written.
+#[derive(Debug, Default)]
+pub(super) struct Outgoing {
+    batch: Batch,
+    forget: ForgetList,
+}
+
+/// What leaves memory once a batch is written.
+#[derive(Debug, Default)]
+pub(super) struct ForgetList {
+    records: Vec<i64>,
+    deliveries: Vec<(i64, HandlerIx)>,
+    /// Lanes that have an unwritten change, once per change.
+    lanes: Vec<LaneRef>,
+    /// Handlers with lanes that can be found in the database once this is written.
+    evicted: Vec<HandlerIx>,
+}
+
+/// A lane by the name of its key.
+#[derive(Debug, Clone)]
+pub(super) struct LaneRef {
+    pub(super) key: Box<str>,
+    pub(super) handler: HandlerIx,
+}
+
+/// A batch that was taken to be written. Goes back to `Engine::on_written`.
+#[derive(Debug)]
+pub(crate) struct OutgoingBatch {
+    batch: Batch,
+    forget: ForgetList,
+    /// Of the moment when the batch was taken.
+    generation: Generation,
+}
+
+/// Whether a fetch is under way. It may have read rows before they were written, so memory forgets
+/// what is written meanwhile only when it ends.
+#[derive(Debug)]
+pub(super) enum FetchPhase {
+    Idle,
+    UnderWay {
+        forget_after: Vec<(Generation, ForgetList)>,
+    },
+}
+
+impl Outgoing {
+    pub(super) fn is_empty(&self) -> bool {
+        self.batch.is_empty() && self.has_only_records_to_forget()
+    }
+
+    /// How many records are simply completed.
+    pub(super) fn completions(&self) -> usize {
+        self.batch.done.len()
+    }
+
+    /// Nothing but completed records is to be written.
+    pub(super) fn has_only_completions(&self) -> bool {
+        self.batch.only_done() && self.has_only_records_to_forget()
+    }
+
+    fn has_only_records_to_forget(&self) -> bool {
+        let ForgetList {
+            records: _,
+            deliveries,
+            lanes,
+            evicted,
+        } = &self.forget;
+        deliveries.is_empty() && lanes.is_empty() && evicted.is_empty()
+    }
+
+    pub(super) fn take(&mut self, generation: Generation) -> Option<OutgoingBatch> {
+        if self.is_empty() {
+            return None;
+        }
+        let Self { batch, forget } = mem::take(self);
+        Some(OutgoingBatch {
+            batch,
+            forget,
+            generation,
+        })
+    }
+
+    /// All handlers completed a whole record.
+    pub(super) fn complete_record(&mut self, id: i64) {
+        self.batch.done.push(id);
+        self.forget.records.push(id);
+    }
+
+    /// No handler here takes the record.
+    pub(super) fn set_unhandled(&mut self, id: i64) {
+        self.batch.unhandled.push(id);
+        self.forget.records.push(id);
+    }
+
+    /// The record gets delivery rows, which are added after this.
+    pub(super) fn split_record(&mut self, id: i64) {
+        self.batch.split.push(id);
+        self.forget.records.push(id);
+    }
+
+    /// A row of a record that is split.
+    pub(super) fn add_delivery(&mut self, row: DeliveryRow) {
+        self.batch.split_rows.push(row);
+    }
+
+    /// What an attempt made of a delivery. `is_new`: its record was split just now, so the row is
+    /// among the last that were added, and can be what it is to be from the start.
+    pub(super) fn set_delivery(&mut self, row: DeliveryRow, is_new: bool) {
+        let may_replace = is_new && row.status != DeliveryStatus::Completed;
+        let is_same =
+            |new: &&mut DeliveryRow| (new.record_id, new.handler) == (row.record_id, row.handler);
+        let last_added = self.batch.split_rows.iter_mut().rev();
+        match last_added.take_while(|_| may_replace).find(is_same) {
+            Some(new) => *new = row,
+            None => self.batch.changed.push(row),
+        }
+    }
+
+    /// A failed attempt, for the history.
+    pub(super) fn add_failure(&mut self, failure: FailureRow) {
+        self.batch.failures.push(failure);
+    }
+
+    /// This delivery leaves memory once the batch is written.
+    pub(super) fn forget_delivery(&mut self, id: i64, handler: HandlerIx) {
+        self.forget.deliveries.push((id, handler));
+    }
+
+    /// The batch contains a change of this lane, which has noted it.
+    pub(super) fn change_lane(&mut self, key: &str, handler: HandlerIx) {
+        let key = key.into();
+        self.forget.lanes.push(LaneRef { key, handler });
+    }
+
+    /// The batch parks lanes that could run.
+    pub(super) fn evict_lanes_of(&mut self, handler: HandlerIx) {
+        self.forget.evicted.push(handler);
+    }
+
+    /// Drops everything about these partitions, of which nothing is in memory any more. The batch is
+    /// taken in a later generation, in which the same may be read again.
+    pub(super) fn drop_partitions(
+        &mut self,
+        lost: &[u16],
+        memory: &Memory,
+        has_key: impl Fn(&str) -> bool,
+    ) {
+        let is_kept = |partition: u16| !lost.contains(&partition);
+        let has_record = |id: &i64| memory.has_record(*id);
+        let Self { batch, forget } = self;
+        batch.done.retain(has_record);
+        batch.unhandled.retain(has_record);
+        batch.split.retain(has_record);
+        batch.split_rows.retain(|row| is_kept(row.part));
+        batch.changed.retain(|row| is_kept(row.part));
+        batch.failures.retain(|row| is_kept(row.part));
+        forget.records.retain(has_record);
+        forget
+            .deliveries
+            .retain(|delivery| memory.has_delivery(*delivery));
+        forget.lanes.retain(|lane| has_key(&lane.key));
+    }
+}
+
+impl ForgetList {
+    pub(super) fn of_lane(lane: LaneRef) -> Self {
+        Self {
+            lanes: vec![lane],
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn records(&self) -> &[i64] {
+        &self.records
+    }
+
+    pub(super) fn deliveries(&self) -> &[(i64, HandlerIx)] {
+        &self.deliveries
+    }
+
+    pub(super) fn lanes(&self) -> &[LaneRef] {
+        &self.lanes
+    }
+
+    pub(super) fn evicted(&self) -> &[HandlerIx] {
+        &self.evicted
+    }
+}
+
+impl OutgoingBatch {
+    /// What is to be written.
+    pub(crate) fn batch(&self) -> &Batch {
+        &self.batch
+    }
+
+    /// Moves what is due by as many microseconds as the database's clock is ahead of ours.
+    pub(crate) fn shift(&mut self, micros: i64) {
+        self.batch.shift(micros);
+    }
+
+    pub(super) fn into_forgotten(self) -> (Generation, ForgetList) {
+        (self.generation, self.forget)
+    }
+}

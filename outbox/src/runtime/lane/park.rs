@@ -1,0 +1,157 @@
+//! The fourth door, from operators and from a full memory: lanes leave memory.
+
+use std::cmp::Reverse;
+
+use super::{handlers::Availability, lanes::Lanes};
+use crate::registry::HandlerIx;
+
+/// How many records of a long queue stay when memory is full: as many as are loaded of a parked lane
+/// at once.
+const KEEP_QUEUED: usize = 32;
+
+impl Lanes {
+    /// A handler is paused or resumed. Its lanes leave memory when it is paused; when it is resumed,
+    /// the runnable ones have to be found again.
+    pub(crate) fn set_availability(&mut self, handler: HandlerIx, availability: Availability) {
+        let before = self.handlers[handler].set_availability(availability);
+        match (before, availability) {
+            // Not before what was parked meanwhile is written: a search could not find it.
+            (Availability::Paused, Availability::Here) => self.outgoing.evict_lanes_of(handler),
+            (Availability::Here, Availability::Paused) => {
+                let lanes = self.park_all_lanes(handler);
+                tracing::debug!(lanes, "lanes of a paused handler left memory");
+            }
+            (Availability::Here, Availability::Here)
+            | (Availability::Paused, Availability::Paused) => {}
+        }
+    }
+
+    pub(crate) fn is_available(&self, handler: HandlerIx) -> bool {
+        self.handlers[handler].is_available()
+    }
+
+    /// Takes waiting lanes of the handler that has most of them out of memory, and the ends of long
+    /// queues, so that others find room. About `records` of each leave. Whether there were any.
+    pub(crate) fn evict(&mut self, records: usize) -> bool {
+        let handlers = self.handlers.iter();
+        let waiting = handlers.map(|(handler, state)| (state.slots().waiting_lanes(), handler));
+        let slowest = waiting.max_by_key(|(lanes, _)| *lanes);
+        let parked = match slowest {
+            Some((1.., handler)) => self.park_waiting_lanes(handler, records),
+            _ => 0,
+        };
+        self.evict_tails(records) || parked > 0
+    }
+
+    /// Parks the ends of long queues, the longest first: lanes that have a slot can hold all the room
+    /// too, with one key. They keep running, and load what was parked when they get there.
+    fn evict_tails(&mut self, records: usize) -> bool {
+        let mut tails: Vec<(usize, Box<str>, HandlerIx)> = Vec::new();
+        for (name, key) in &self.keys {
+            for lane in key.lanes() {
+                let tail = lane.tail_len(KEEP_QUEUED);
+                if tail > 0 {
+                    tails.push((tail, name.clone(), lane.handler()));
+                }
+            }
+        }
+        tails.sort_unstable_by_key(|(tail, ..)| Reverse(*tail));
+        let mut left = records;
+        for (tail, name, handler) in &tails {
+            if left == 0 {
+                break;
+            }
+            left = left.saturating_sub(*tail);
+            let Some(key) = self.keys.get_mut(name) else {
+                continue;
+            };
+            key.split(&self.handlers, &mut self.outgoing, &mut self.memory);
+            let Some(lane) = key.lane(*handler) else {
+                continue;
+            };
+            for queued in lane.drain_tail(KEEP_QUEUED) {
+                self.outgoing.forget_delivery(queued.record.id, *handler);
+            }
+            lane.note_parked();
+            self.outgoing.change_lane(name, *handler);
+        }
+        !tails.is_empty()
+    }
+
+    /// Parks all lanes of a handler. How many had something that did not run.
+    fn park_all_lanes(&mut self, handler: HandlerIx) -> usize {
+        let slots = self.handlers[handler].slots_mut();
+        slots.retain_waiting(|_| false);
+        for work in slots.take_detached(|_| true) {
+            // It is still due in the database.
+            self.outgoing.forget_delivery(work.record.id, handler);
+        }
+        let mut parked = Vec::new();
+        for (name, key) in &mut self.keys {
+            let lane = key.lane(handler);
+            if lane.is_some_and(|lane| lane.tail_len(0) > 0) {
+                parked.push(name.clone());
+            }
+        }
+        for key in &parked {
+            self.block_lane(key, handler);
+        }
+        parked.len()
+    }
+
+    /// Parks lanes that wait for a slot, the last ones first, until about that many records have left
+    /// memory. How many lanes.
+    fn park_waiting_lanes(&mut self, handler: HandlerIx, records: usize) -> usize {
+        let (mut left, mut parked) = (records, 0);
+        while left > 0
+            && let Some(first) = self.handlers[handler].slots_mut().take_last_waiting()
+        {
+            if let Some(lane) = self.lane(&first.key, handler) {
+                left = left.saturating_sub(lane.queue_len());
+                self.block_lane(&first.key, handler);
+                parked += 1;
+            }
+        }
+        if parked > 0 {
+            self.outgoing.evict_lanes_of(handler);
+        }
+        parked
+    }
+
+    /// The lane waits behind a delivery in the database. Its queue gets rows, and leaves memory. The
+    /// lane is not in the queue for slots.
+    pub(super) fn block_lane(&mut self, key: &str, handler: HandlerIx) {
+        let Some(entry) = self.keys.get_mut(key) else {
+            return;
+        };
+        entry.split(&self.handlers, &mut self.outgoing, &mut self.memory);
+        let Some(lane) = entry.lane(handler) else {
+            return;
+        };
+        lane.block();
+        lane.note_change();
+        for queued in lane.drain_not_running() {
+            self.outgoing.forget_delivery(queued.record.id, handler);
+        }
+        self.outgoing.change_lane(key, handler);
+    }
+
+    /// Handlers that may have runnable lanes in the database, and have room for them.
+    pub(crate) fn handlers_to_refill(&self) -> Vec<HandlerIx> {
+        let handlers = self.handlers.iter();
+        handlers
+            .filter(|(_, state)| state.needs_refill())
+            .map(|(handler, _)| handler)
+            .collect()
+    }
+
+    /// There may be runnable lanes of this handler that are not in memory.
+    pub(crate) fn mark_for_refill(&mut self, handler: HandlerIx) {
+        self.handlers[handler].set_needs_refill(true);
+    }
+
+    /// A fetch searches for them. It may miss lanes that are parked from now on.
+    pub(crate) fn refill_requested(&mut self, handler: HandlerIx) {
+        self.handlers[handler].set_needs_refill(false);
+    }
+}

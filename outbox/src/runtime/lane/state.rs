@@ -1,0 +1,156 @@
+//! [`Activity`] and [`Backlog`]: the two states of a lane, and how they may change.
+
+use std::num::NonZeroUsize;
+
+/// What a lane does in memory right now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Activity {
+    Idle,
+    /// Its first record waits for a free slot.
+    AwaitingSlot,
+    /// A worker has the first `burst` records of the queue. Only the first has certainly started.
+    Running {
+        burst: NonZeroUsize,
+    },
+}
+
+/// What the database holds of a lane behind the queue in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Backlog {
+    /// Nothing. The queue is the whole lane, and a new record joins it.
+    None,
+    /// Parked deliveries. A new record is parked too; they are loaded when the queue is empty.
+    Parked,
+    /// Parked deliveries that are being loaded. `grew`: one more was parked meanwhile.
+    Loading { grew: bool },
+    /// The first delivery, which must not run now: it waits for its retry, for a person, or for a
+    /// paused handler. A new record is parked behind it.
+    Blocked,
+}
+
+/// One row of a table of legal transitions: from, event, to.
+pub(super) type Transition = (&'static str, &'static str, &'static str);
+
+impl Activity {
+    /// Every change that may happen. Losing the partition ends a lane in any state.
+    pub(super) const TRANSITIONS: &[Transition] = &[
+        (
+            "Idle",
+            "its queue is not empty and a slot is free",
+            "Running",
+        ),
+        (
+            "Idle",
+            "its queue is not empty and no slot is free",
+            "AwaitingSlot",
+        ),
+        ("AwaitingSlot", "a slot is granted", "Running"),
+        (
+            "AwaitingSlot",
+            "its queue is parked, evicted or closed",
+            "Idle",
+        ),
+        (
+            "Running",
+            "its first record completed and more are in the burst",
+            "Running",
+        ),
+        (
+            "Running",
+            "its first record failed, was the last, or the rest was not started",
+            "Idle",
+        ),
+    ];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Idle => "Idle",
+            Self::AwaitingSlot => "AwaitingSlot",
+            Self::Running { .. } => "Running",
+        }
+    }
+
+    pub(super) fn set(&mut self, to: Self) {
+        debug_assert!(
+            is_legal(Self::TRANSITIONS, self.name(), to.name()),
+            "{self:?} must not become {to:?}"
+        );
+        *self = to;
+    }
+}
+
+impl Backlog {
+    /// Every change that may happen. A lane of which nothing is in memory is forgotten in `None` or
+    /// `Blocked`.
+    pub(super) const TRANSITIONS: &[Transition] = &[
+        (
+            "None",
+            "a record is parked, or its rows leave memory while it runs or closes",
+            "Parked",
+        ),
+        (
+            "None",
+            "its first record failed and blocks, or its handler is paused, or it is evicted",
+            "Blocked",
+        ),
+        ("Parked", "one more record is parked", "Parked"),
+        (
+            "Parked",
+            "its queue is empty and everything is written",
+            "Loading",
+        ),
+        (
+            "Parked",
+            "its first record failed and blocks, or its handler is paused, or it is evicted",
+            "Blocked",
+        ),
+        ("Loading", "one more record is parked", "Loading"),
+        ("Loading", "rows were loaded and nothing follows", "None"),
+        (
+            "Loading",
+            "rows were loaded and more follow, or its partition closed",
+            "Parked",
+        ),
+        (
+            "Loading",
+            "its first row may not run now, or its handler is paused",
+            "Blocked",
+        ),
+        (
+            "Blocked",
+            "one more record is parked, or another one blocks",
+            "Blocked",
+        ),
+        (
+            "Blocked",
+            "its due delivery arrives and nothing follows",
+            "None",
+        ),
+        (
+            "Blocked",
+            "its due delivery arrives and more follow, or a search found it runnable",
+            "Parked",
+        ),
+    ];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::None => "None",
+            Self::Parked => "Parked",
+            Self::Loading { .. } => "Loading",
+            Self::Blocked => "Blocked",
+        }
+    }
+
+    pub(super) fn set(&mut self, to: Self) {
+        debug_assert!(
+            is_legal(Self::TRANSITIONS, self.name(), to.name()),
+            "{self:?} must not become {to:?}"
+        );
+        *self = to;
+    }
+}
+
+fn is_legal(table: &[Transition], from: &str, to: &str) -> bool {
+    table.iter().any(|row| (row.0, row.2) == (from, to))
+}

@@ -1,0 +1,308 @@
+//! A database in memory, with the conditions of the real statements: what each means is said at
+//! the traits in `store`. Finished rows are kept.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use hashbrown::HashSet;
+
+use uuid::Uuid;
+
+use crate::{
+    record::{Attempt, DeliveryStatus, RecordStatus},
+    store::{
+        Batch, DeliveryRow, Fence, FetchedDelivery, FetchedRecord, InMemory, LaneName, Lease, Page,
+    },
+};
+
+#[derive(Debug)]
+pub(super) struct RecordRow {
+    pub(super) part: u16,
+    pub(super) key: String,
+    pub(super) event: &'static str,
+    pub(super) status: RecordStatus,
+    /// Of delayed ones.
+    pub(super) due: Option<i64>,
+}
+
+#[derive(Debug)]
+pub(super) struct Delivery {
+    pub(super) record: i64,
+    pub(super) part: u16,
+    pub(super) key: String,
+    pub(super) handler: &'static str,
+    pub(super) status: DeliveryStatus,
+    pub(super) blocking: bool,
+    pub(super) attempt: Attempt,
+    pub(super) due: i64,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Db {
+    pub(super) now: i64,
+    pub(super) records: BTreeMap<i64, RecordRow>,
+    pub(super) deliveries: BTreeMap<i64, Delivery>,
+    /// Owner and epoch of each partition.
+    pub(super) leases: BTreeMap<u16, (Uuid, i64)>,
+}
+
+impl Delivery {
+    pub(super) fn is_open(&self) -> bool {
+        [
+            DeliveryStatus::Waiting,
+            DeliveryStatus::Retrying,
+            DeliveryStatus::Failed,
+        ]
+        .contains(&self.status)
+    }
+
+    pub(super) fn is_in(&self, lane: &LaneName) -> bool {
+        self.part == lane.part && self.key == lane.key && self.handler == lane.handler
+    }
+
+    pub(super) fn lane(&self) -> LaneName {
+        LaneName {
+            part: self.part,
+            key: self.key.clone(),
+            handler: self.handler.to_owned(),
+        }
+    }
+}
+
+/// Reading.
+impl Db {
+    /// For messages.
+    pub(super) fn unfinished(&self) -> Vec<(i64, &RecordRow, Vec<&Delivery>)> {
+        let rows = self.records.iter();
+        let rows = rows.filter(|(_, row)| {
+            ![RecordStatus::Completed, RecordStatus::Discarded].contains(&row.status)
+        });
+        let of = |id: i64| self.deliveries.values().filter(move |row| row.record == id);
+        rows.map(|(id, row)| (*id, row, of(*id).collect()))
+            .collect()
+    }
+
+    pub(super) fn is_unfinished(&self, record: i64) -> bool {
+        let mut rows = self.deliveries.values();
+        rows.any(|row| row.record == record && row.is_open())
+    }
+
+    pub(super) fn leases_of(&self, of: Uuid) -> Vec<Lease> {
+        let leases = self.leases.iter().filter(|(_, (owner, _))| *owner == of);
+        leases
+            .map(|(&part, &(_, epoch))| Lease { part, epoch })
+            .collect()
+    }
+
+    fn fetched(&self, id: i64) -> FetchedRecord {
+        let row = &self.records[&id];
+        let record = super::record(id, &row.key, row.event);
+        let part = row.part;
+        FetchedRecord { part, record }
+    }
+
+    fn fetched_delivery(&self, id: i64) -> FetchedDelivery {
+        let row = &self.deliveries[&id];
+        let lane = row.lane();
+        let mut after = self.deliveries.range(id + 1..);
+        FetchedDelivery {
+            handler: row.handler.to_owned(),
+            waiting: row.status == DeliveryStatus::Waiting,
+            blocking: row.blocking,
+            followed: after.any(|(_, other)| other.blocking && other.is_in(&lane)),
+            attempt: row.attempt,
+            fetched: self.fetched(row.record),
+        }
+    }
+
+    pub(super) fn pending(
+        &self,
+        pages: &[Page],
+        known: &[InMemory],
+        per_page: usize,
+        limit: usize,
+    ) -> Vec<FetchedRecord> {
+        let known: HashSet<i64> = known.iter().map(|known| known.id).collect();
+        let mut all = Vec::new();
+        for page in pages {
+            let of_page = self.records.iter().filter(|(id, row)| {
+                row.part == page.part
+                    && row.status == RecordStatus::Pending
+                    && **id > page.after
+                    && !known.contains(*id)
+            });
+            all.extend(of_page.take(per_page).map(|(id, _)| self.fetched(*id)));
+        }
+        all.truncate(limit);
+        all
+    }
+
+    pub(super) fn due_records(&self, parts: &[u16], limit: usize) -> Vec<FetchedRecord> {
+        let rows = self.records.iter();
+        let mut due: Vec<(i64, i64)> = rows
+            .filter(|(_, row)| parts.contains(&row.part) && row.status == RecordStatus::Scheduled)
+            .filter_map(|(id, row)| Some((row.due.filter(|due| *due <= self.now)?, *id)))
+            .collect();
+        due.sort_unstable();
+        let first = due.iter().take(limit);
+        first.map(|(_, id)| self.fetched(*id)).collect()
+    }
+
+    pub(super) fn due_deliveries(
+        &self,
+        parts: &[u16],
+        handlers: &[&str],
+        limit: usize,
+    ) -> Vec<FetchedDelivery> {
+        let is_due = |row: &&Delivery| {
+            parts.contains(&row.part)
+                && handlers.contains(&row.handler)
+                && row.status == DeliveryStatus::Retrying
+                && row.due <= self.now
+        };
+        let rows = self.deliveries.iter().filter(|(_, row)| is_due(row));
+        let mut due: Vec<(i64, i64)> = rows.map(|(id, row)| (row.due, *id)).collect();
+        due.sort_unstable();
+        let first = due.iter().take(limit);
+        first.map(|(_, id)| self.fetched_delivery(*id)).collect()
+    }
+
+    pub(super) fn blocking<'a>(
+        &'a self,
+        lane: &'a LaneName,
+    ) -> impl Iterator<Item = (&'a i64, &'a Delivery)> {
+        let rows = self.deliveries.iter();
+        rows.filter(|(_, row)| row.blocking && row.is_in(lane))
+    }
+
+    pub(super) fn lanes(&self, lanes: &[LaneName], per_lane: usize) -> Vec<FetchedDelivery> {
+        let of = |lane| self.blocking(lane).take(per_lane);
+        let ids = lanes.iter().flat_map(of).map(|(id, _)| *id);
+        ids.map(|id| self.fetched_delivery(id)).collect()
+    }
+
+    pub(super) fn blocked(&self, lanes: &[LaneName]) -> Vec<LaneName> {
+        let blocks = |lane: &&LaneName| self.blocking(lane).next().is_some();
+        lanes.iter().filter(blocks).cloned().collect()
+    }
+
+    pub(super) fn blocked_keys(&self, parts: &[u16], per_part: usize) -> Vec<(u16, String)> {
+        let of = |part: u16| {
+            let rows = self.deliveries.values();
+            let rows = rows.filter(move |row| row.blocking && row.part == part);
+            let keys: BTreeSet<&String> = rows.map(|row| &row.key).collect();
+            let first = keys.into_iter().take(per_part);
+            first.map(move |key| (part, key.clone()))
+        };
+        parts.iter().copied().flat_map(of).collect()
+    }
+
+    pub(super) fn runnable(&self, parts: &[u16], handlers: &[&str], limit: usize) -> Vec<LaneName> {
+        let runnable = self.deliveries.iter().filter(|(id, row)| {
+            parts.contains(&row.part)
+                && handlers.contains(&row.handler)
+                && row.status == DeliveryStatus::Waiting
+                && row.blocking
+                && self.blocking(&row.lane()).next().map(|first| first.0) == Some(*id)
+        });
+        runnable.take(limit).map(|(_, row)| row.lane()).collect()
+    }
+}
+
+/// Writing.
+impl Db {
+    pub(super) fn is_ours(&self, fence: &Fence, part: u16) -> bool {
+        let owned = |lease: &Lease| lease.part == part && self.leases[&part].1 == lease.epoch;
+        fence.leases.iter().any(owned) && self.leases[&part].0 == fence.owner
+    }
+
+    /// LeaseChanges a record that is ours and as it was read. Whether it was.
+    fn end(&mut self, fence: &Fence, id: i64, status: RecordStatus) -> bool {
+        let row = &self.records[&id];
+        let as_read = [RecordStatus::Pending, RecordStatus::Scheduled].contains(&row.status);
+        let change = as_read && self.is_ours(fence, row.part);
+        if change {
+            self.records.get_mut(&id).unwrap().status = status;
+        }
+        change
+    }
+
+    pub(super) fn settle(&mut self, fence: &Fence, batch: &Batch) {
+        for id in &batch.done {
+            self.end(fence, *id, RecordStatus::Completed);
+        }
+        for id in &batch.unhandled {
+            self.end(fence, *id, RecordStatus::Unhandled);
+        }
+        let split = batch.split.iter().copied();
+        let split: HashSet<i64> = split
+            .filter(|id| self.end(fence, *id, RecordStatus::Split))
+            .collect();
+        for row in &batch.split_rows {
+            let of_row = |other: &Delivery| is_of(other, row);
+            if split.contains(&row.record_id) && !self.deliveries.values().any(of_row) {
+                let id = self.deliveries.len();
+                let delivery = delivery(row, self.now);
+                self.deliveries.insert(i64::try_from(id).unwrap(), delivery);
+            }
+        }
+        let mut once = HashSet::new();
+        for row in &batch.changed {
+            // Which of two a database would take is not said anywhere.
+            assert!(once.insert((row.record_id, row.handler)), "twice: {row:?}");
+            self.change(fence, row);
+        }
+        for id in batch.ended() {
+            self.finish(id);
+        }
+    }
+
+    fn change(&mut self, fence: &Fence, row: &DeliveryRow) -> bool {
+        let ours = self.is_ours(fence, row.part);
+        let now = self.now;
+        let found = self.deliveries.values_mut().find(|other| {
+            is_of(other, row)
+                && other.attempt.number == row.was
+                && [DeliveryStatus::Waiting, DeliveryStatus::Retrying].contains(&other.status)
+        });
+        match found {
+            Some(found) if ours => *found = delivery(row, now),
+            _ => return false,
+        }
+        true
+    }
+
+    pub(super) fn finish(&mut self, id: i64) {
+        if self.records[&id].status == RecordStatus::Split && !self.is_unfinished(id) {
+            self.records.get_mut(&id).unwrap().status = RecordStatus::Completed;
+        }
+    }
+
+    /// The completion inside a handler's own transaction. Whether it may commit.
+    pub(super) fn complete(&mut self, fence: &Fence, row: &DeliveryRow, stored: bool) -> bool {
+        if !stored && self.end(fence, row.record_id, RecordStatus::Completed) {
+            return true;
+        }
+        let changed = self.change(fence, row);
+        if changed {
+            self.finish(row.record_id);
+        }
+        changed
+    }
+}
+
+fn is_of(delivery: &Delivery, row: &DeliveryRow) -> bool {
+    delivery.record == row.record_id && delivery.handler == row.handler
+}
+
+fn delivery(row: &DeliveryRow, now: i64) -> Delivery {
+    Delivery {
+        record: row.record_id,
+        part: row.part,
+        key: row.key.clone(),
+        handler: row.handler,
+        status: row.status,
+        blocking: row.blocking,
+        attempt: super::attempt(row.attempt),
+        due: now + row.delay.unwrap_or(0),
+    }
+}

@@ -1,0 +1,231 @@
+//! Everything that can happen, in any order, with the laws asked at each step.
+
+use std::fmt;
+
+use proptest::prelude::*;
+
+use crate::record::RecordStatus;
+use crate::registry::HandlerIx;
+use crate::runtime::tests::{
+    HANDLERS, Setup,
+    world::{End, World},
+};
+
+#[derive(Debug, Clone)]
+enum Step {
+    /// Records of one transaction: key, and whether it goes to all handlers.
+    Publish(Vec<(u16, bool)>, Option<i64>),
+    FetchPlan {
+        poll: bool,
+        due: bool,
+    },
+    /// The next fetch reads everything again.
+    Sweep,
+    /// So many statements of the fetch.
+    Read(u8),
+    Arrive(bool),
+    Take,
+    Finish(usize, End),
+    TakeBatch,
+    Commit,
+    Acknowledge,
+    /// All three.
+    Write,
+    Time(i64),
+    Replay(usize),
+    Discard(usize, bool),
+    Pause(u16, bool),
+    Spill,
+    Steal(u16, u8),
+    ClaimRequest(bool),
+    Crash(bool),
+    /// What was started was not begun.
+    NotBegun(usize),
+    /// So many partitions are kept; the others are to be handed over.
+    Keep(usize),
+    /// Those that are drained are, and come back.
+    HandOver(u8),
+}
+
+/// Printed one to a line.
+#[derive(Clone)]
+struct Steps(Vec<Step>);
+
+impl fmt::Debug for Steps {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f)?;
+        self.0
+            .iter()
+            .try_for_each(|step| writeln!(f, "    {step:?}"))
+    }
+}
+
+fn setups() -> impl Strategy<Value = Setup> {
+    let most = prop_oneof![Just(8), Just(16), Just(64)];
+    let setup = (any::<bool>(), any::<bool>(), most, 1usize..5);
+    setup.prop_map(|(ordered, transactional, most, longest_turn)| Setup {
+        ordered,
+        transactional,
+        most,
+        longest_turn,
+    })
+}
+
+/// `rough`: with crashes, lost leases and discards.
+fn steps(rough: bool) -> impl Strategy<Value = Steps> {
+    let end = prop_oneof![
+        6 => Just(End::Completed),
+        2 => (0u8..4).prop_map(End::RetryIn),
+        1 => Just(End::Failed),
+    ];
+    let records = prop::collection::vec((0u16..4, any::<bool>()), 1..4);
+    let delay = prop_oneof![4 => Just(None), 1 => (1i64..4).prop_map(Some)];
+    let usual = prop_oneof![
+        6 => (records, delay).prop_map(|(records, delay)| Step::Publish(records, delay)),
+        8 => (any::<bool>(), any::<bool>()).prop_map(|(poll, due)| Step::FetchPlan { poll, due }),
+        1 => Just(Step::Sweep),
+        4 => (1u8..7).prop_map(Step::Read),
+        8 => prop_oneof![9 => Just(true), 1 => Just(false)].prop_map(Step::Arrive),
+        8 => Just(Step::Take),
+        14 => (0usize..8, end).prop_map(|(at, end)| Step::Finish(at, end)),
+        4 => Just(Step::TakeBatch),
+        3 => Just(Step::Commit),
+        3 => Just(Step::Acknowledge),
+        3 => Just(Step::Write),
+        4 => (1i64..4).prop_map(Step::Time),
+        2 => (0usize..8).prop_map(Step::Replay),
+        2 => (0u16..3, any::<bool>()).prop_map(|(handler, on)| Step::Pause(handler, on)),
+        1 => Just(Step::Spill),
+        2 => (0usize..8).prop_map(Step::NotBegun),
+        3 => (0usize..3).prop_map(Step::Keep),
+        3 => (0u8..3).prop_map(Step::HandOver),
+    ];
+    let harsh = prop_oneof![
+        2 => (0usize..8, any::<bool>()).prop_map(|(at, failed)| Step::Discard(at, failed)),
+        2 => (0u16..2, 0u8..3).prop_map(|(part, work)| Step::Steal(part, work)),
+        3 => any::<bool>().prop_map(Step::ClaimRequest),
+        1 => any::<bool>().prop_map(Step::Crash),
+    ];
+    let step = match rough {
+        true => prop_oneof![8 => usual, 1 => harsh].boxed(),
+        false => usual.boxed(),
+    };
+    prop::collection::vec(step, 1..150).prop_map(Steps)
+}
+
+fn step(world: &mut World, step: Step) {
+    match step {
+        Step::Publish(records, delay) => {
+            for (key, all) in records {
+                let event = if all { "three" } else { "one" };
+                world.db.publish(key, event, delay);
+            }
+        }
+        Step::FetchPlan { poll, due } => {
+            world.round(poll, due);
+        }
+        Step::Sweep => world.wish_sweep(),
+        Step::Read(statements) => {
+            let _ = (0..statements).all(|_| world.read());
+        }
+        Step::Arrive(works) => world.arrive(works),
+        Step::Take => world.take(),
+        Step::Finish(at, end) => world.finish(at, end),
+        Step::TakeBatch => world.take_batch(),
+        Step::Commit => world.commit(),
+        Step::Acknowledge => world.acknowledge(),
+        Step::Write => world.write_all(),
+        Step::Time(passes) => world.db.now += passes,
+        Step::Replay(at) => world.replay(at),
+        Step::Discard(at, failed) => world.discard(at, failed),
+        Step::Pause(handler, paused) => world.pause(HandlerIx::for_tests(handler), paused),
+        Step::Spill => {
+            world.engine.evict();
+        }
+        Step::Steal(part, work) => world.steal(part, work),
+        Step::ClaimRequest(all) => world.claim(all),
+        Step::Crash(commit) => world.crash(commit),
+        Step::NotBegun(at) => world.not_begun(at),
+        Step::Keep(share) => world.keep(share),
+        Step::HandOver(work) => world.hand_over(work),
+    }
+}
+
+/// While nothing changes, there is nothing to read: no busy loop.
+fn comes_to_rest(world: &mut World) {
+    for _ in 0..200 {
+        world.take();
+        world.write_all();
+        if !world.round(false, false) {
+            return;
+        }
+        world.arrive(true);
+    }
+    panic!("reads on and on: {:?}", world.engine);
+}
+
+fn is_done(world: &World) -> bool {
+    let mut rows = world.db.records.values();
+    rows.all(|row| [RecordStatus::Completed, RecordStatus::Discarded].contains(&row.status))
+}
+
+/// From now on everything succeeds. Whether it came to its end without a sweep beyond those that
+/// the loop makes after an error, a pause, or a lost lease.
+pub(super) fn finish(world: &mut World) -> bool {
+    world.claim(true);
+    world.keep(2);
+    (0..)
+        .zip(HANDLERS)
+        .for_each(|(ix, _)| world.pause(HandlerIx::for_tests(ix), false));
+    for round in 0..400 {
+        if round >= 200 && round % 4 == 0 {
+            world.wish_sweep();
+        }
+        comes_to_rest(world);
+        while !world.running.is_empty() {
+            world.finish(0, End::Completed);
+            world.take();
+        }
+        comes_to_rest(world);
+        while let Some(id) = world.pick(0, true) {
+            world.db.replay(id);
+        }
+        world.db.now += 1000;
+        if is_done(world) && world.running.is_empty() {
+            world.laws.nothing_is_lost(&world.db);
+            // The last fetch lets go of what it could have been wrong about.
+            world.arrive(true);
+            assert_eq!(world.engine.leftovers(), None);
+            return round < 200;
+        }
+        world.round(true, true);
+        world.arrive(true);
+    }
+    panic!("never ends: {:?}", world.db.unfinished());
+}
+
+fn run(setup: Setup, steps: Steps) -> bool {
+    let mut world = World::new(setup);
+    let discards = |step: &Step| matches!(step, Step::Discard(..));
+    // What blocks a lane may be discarded before what was just parked behind it is written, and
+    // could have been woken: that is left to the sweep.
+    let excused = steps.0.iter().any(discards);
+    for next in steps.0 {
+        step(&mut world, next);
+    }
+    finish(&mut world) || excused
+}
+
+proptest! {
+    /// Without crashes, lost leases and discards.
+    #[test]
+    fn lanes_keep_the_laws(setup in setups(), steps in steps(false)) {
+        prop_assert!(run(setup, steps), "only a sweep helped");
+    }
+
+    /// With them.
+    #[test]
+    fn lanes_keep_the_laws_through_crashes(setup in setups(), steps in steps(true)) {
+        prop_assert!(run(setup, steps), "only a sweep helped");
+    }
+}

@@ -1,0 +1,7 @@
+//! The program `outbox`, as a program of this package.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    outbox_cli::main()
+}
