@@ -364,8 +364,9 @@ impl<Db: Database> OutboxBuilder<Db> {
     pub async fn build(self) -> Result<Outbox<Db>> {
         self.config.check()?;
         let names = TableNames::new(self.schema, self.prefix)?;
-        let sql = Db::statements(&names).map_err(sqlx::Error::from);
-        let sql = sql.doing("preparing the statements")?;
+        let sql = Db::statements(&names)
+            .map_err(sqlx::Error::from)
+            .doing("preparing the statements")?;
         let clock = Arc::clone(&self.clock);
         let transactions = Transactions::with_names(self.pool.clone(), names.clone(), clock);
         let outbox = Outbox {

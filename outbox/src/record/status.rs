@@ -98,6 +98,128 @@ impl DeliveryStatus {
     }
 }
 
+/// One legal change: from (`None`: the row is new), event, to.
+#[cfg(test)]
+pub(crate) type Transition<Status> = (Option<Status>, &'static str, Status);
+
+#[cfg(test)]
+impl RecordStatus {
+    /// Every change that may happen. A scheduled record never becomes pending: it is read when it is
+    /// due, and ends like a pending one. Completed and discarded records are deleted after the
+    /// retention.
+    pub(crate) const TRANSITIONS: &[Transition<Self>] = {
+        use RecordStatus::{Completed, Discarded, Pending, Scheduled, Split, Unhandled};
+        &[
+            (None, "published, due now", Pending),
+            (None, "published, due later", Scheduled),
+            (Some(Pending), "every handler completed it", Completed),
+            (Some(Scheduled), "every handler completed it", Completed),
+            (Some(Pending), "no handler here takes its event", Unhandled),
+            (
+                Some(Scheduled),
+                "no handler here takes its event",
+                Unhandled,
+            ),
+            (
+                Some(Pending),
+                "a handler failed, is blocked, is paused, or takes a `Tx` beside others",
+                Split,
+            ),
+            (
+                Some(Scheduled),
+                "a handler failed, is blocked, is paused, or takes a `Tx` beside others",
+                Split,
+            ),
+            (
+                Some(Unhandled),
+                "an instance that has a handler for it gains its partition",
+                Pending,
+            ),
+            (Some(Split), "its last open delivery completed", Completed),
+            (
+                Some(Split),
+                "its last open delivery was discarded",
+                Discarded,
+            ),
+            (Some(Pending), "a person discards it", Discarded),
+            (Some(Scheduled), "a person discards it", Discarded),
+            (Some(Unhandled), "a person discards it", Discarded),
+            (
+                Some(Scheduled),
+                "a person replays it: it is due now",
+                Scheduled,
+            ),
+        ]
+    };
+
+    pub(crate) fn may_become(self, to: Self) -> bool {
+        let mut legal = Self::TRANSITIONS.iter();
+        legal.any(|row| (row.0, row.2) == (Some(self), to))
+    }
+}
+
+#[cfg(test)]
+impl DeliveryStatus {
+    /// Every change that may happen.
+    pub(crate) const TRANSITIONS: &[Transition<Self>] = {
+        use DeliveryStatus::{Completed, Discarded, Failed, Retrying, Waiting};
+        &[
+            (
+                None,
+                "its record is split behind another delivery, or before its first attempt",
+                Waiting,
+            ),
+            (
+                None,
+                "its record is split after an attempt that is tried again",
+                Retrying,
+            ),
+            (
+                None,
+                "its record is split after an attempt that failed for good",
+                Failed,
+            ),
+            (Some(Waiting), "an attempt completed", Completed),
+            (Some(Retrying), "an attempt completed", Completed),
+            (
+                Some(Waiting),
+                "an attempt failed and is tried again, or the delivery before it was discarded",
+                Retrying,
+            ),
+            (
+                Some(Retrying),
+                "an attempt failed and is tried again, or a person replays it",
+                Retrying,
+            ),
+            (Some(Waiting), "an attempt failed for good", Failed),
+            (Some(Retrying), "an attempt failed for good", Failed),
+            (
+                Some(Waiting),
+                "the handler was not found at the attempt",
+                Waiting,
+            ),
+            (
+                Some(Retrying),
+                "the handler was not found at the attempt",
+                Waiting,
+            ),
+            (
+                Some(Failed),
+                "a person replays it: attempt + 1, no failures",
+                Retrying,
+            ),
+            (Some(Waiting), "a person discards it", Discarded),
+            (Some(Retrying), "a person discards it", Discarded),
+            (Some(Failed), "a person discards it", Discarded),
+        ]
+    };
+
+    pub(crate) fn may_become(self, to: Self) -> bool {
+        let mut legal = Self::TRANSITIONS.iter();
+        legal.any(|row| (row.0, row.2) == (Some(self), to))
+    }
+}
+
 /// A status that this version does not know: a newer one has been here, or a hand.
 fn unknown(of: &str) -> sqlx::Error {
     sqlx::Error::Decode(format!("the status of a {of} is none that this version knows").into())

@@ -48,7 +48,9 @@ pub(crate) use operate::{OperateSql, Prunable};
 use publish::as_json;
 pub(crate) use publish::{Due, NewRecord, PublishSql, micros};
 pub(crate) use report::{ListQuery, ReportSql, StatusCount};
-pub(crate) use settle::{Batch, DeliveryRow, FailureRow, HandlerRename, SettleSql, TxCompletion};
+pub(crate) use settle::{
+    Batch, DeliveryCompletion, DeliveryRow, FailureRow, HandlerRename, SettleSql,
+};
 pub(crate) use statements::{StatementSql, Statements, trusted};
 pub(crate) use transaction::{NotCommitted, TransactSql};
 pub(crate) use watch::{LostSession, Notification, PollResult, SessionKey, WatchSql};

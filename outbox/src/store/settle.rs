@@ -134,7 +134,7 @@ pub(crate) struct FailureRow {
 
 /// What a handler's own transaction completes.
 #[derive(Debug, Clone, Copy)]
-pub struct TxCompletion<'a> {
+pub struct DeliveryCompletion<'a> {
     pub(crate) row: &'a DeliveryRow,
     /// There was a delivery when the handler started. Otherwise there may be one since.
     pub(crate) stored: bool,
@@ -186,7 +186,7 @@ pub trait SettleSql: StatementSql {
         connection: &mut Self::Connection,
         sql: &Self::Statements,
         fence: &Fence,
-        completion: TxCompletion<'_>,
+        completion: DeliveryCompletion<'_>,
     ) -> impl Future<Output = Result<bool, sqlx::Error>> + Send;
 
     /// Deliveries of a handler that has a new id become the new one's.

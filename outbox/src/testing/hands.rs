@@ -104,7 +104,7 @@ impl Hands {
     /// What waits for a time here.
     async fn scheduled(&mut self) -> Result<Vec<sql::Scheduled>> {
         let inner = &self.outbox.inner;
-        let link = &mut self.fetcher.link;
+        let link = self.fetcher.link();
         let all = match link.connection().await {
             Ok(connection) => sql::scheduled(connection, &inner.names).await,
             Err(error) => Err(error),
@@ -132,13 +132,13 @@ impl Hands {
             return Ok(());
         }
         let set = self.set_due(&due).await;
-        self.fetcher.link.done(&set);
+        self.fetcher.link().done(&set);
         set.map_err(database)
     }
 
     async fn set_due(&mut self, due: &[(i64, &str, i64)]) -> Result<(), sqlx::Error> {
         let names = &self.outbox.inner.names;
-        let connection = self.fetcher.link.connection().await?;
+        let connection = self.fetcher.link().connection().await?;
         for (record_id, handler, due_at) in due {
             sql::set_due(connection, names, *record_id, handler, *due_at).await?;
         }

@@ -1,4 +1,4 @@
-//! LateWriters committers: the order of ids is not the order of commits, so a record may appear below
+//! [`LateWriters`]: the order of ids is not the order of commits, so a record may appear below
 //! what was read already. This says from where to read again.
 //!
 //! Every fetch of pending records asks, and reads from there in one statement. A record of the
@@ -13,16 +13,16 @@ use std::{
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
-use crate::runtime::fetch::watermarks::{PagePlan, counts};
+use crate::runtime::fetch::watermarks::{PagePlan, count_by_partition};
 use crate::store::{FetchedRecord, OpenWriters, Page};
 
 /// Where the database does not name its writers: a transaction that ends within this time of
 /// publishing keeps its place in the order of its keys.
-const IN_ORDER: SignedDuration = SignedDuration::from_secs(10);
+const ORDER_WINDOW: SignedDuration = SignedDuration::from_secs(10);
 /// There, one that ends within this time is found within about a second; after it, by the sweep.
-const FOUND: SignedDuration = SignedDuration::from_secs(600);
+const FIND_WINDOW: SignedDuration = SignedDuration::from_secs(600);
 /// How often it is looked for.
-const FOUND_EVERY: Duration = Duration::from_secs(1);
+const FIND_EVERY: Duration = Duration::from_secs(1);
 
 /// Which transactions may still bring a record with a low id, how low, and where those that ended
 /// have not been looked for yet.
@@ -38,26 +38,26 @@ pub(crate) struct LateWriters {
     /// The highest id that had been drawn before the last look, as far as is known: the highest
     /// that had been seen, at least.
     drawn: i64,
-    generations: VecDeque<Generation>,
+    groups: VecDeque<WriterGroup>,
     /// For databases that do not name their writers.
-    unknown: Option<Ages>,
+    by_age: Option<RecordAges>,
     /// Partitions with ids above which something may have come late.
-    floors: BTreeMap<u16, i64>,
+    reread_from: BTreeMap<u16, i64>,
 }
 
 /// How old the records are up to which id, by the database's clock. Whoever still brings a lower
 /// id than that has been at it for longer.
 #[derive(Debug, Default)]
-struct Ages {
+struct RecordAges {
     /// Ids up to this were published before this; both grow.
     steps: VecDeque<(Timestamp, i64)>,
-    /// When all that is [`FOUND`] was looked for.
+    /// When all that is [`FIND_WINDOW`] was looked for.
     looked: Option<Instant>,
 }
 
 /// OpenWriters that were first seen at the same look.
 #[derive(Debug)]
-struct Generation {
+struct WriterGroup {
     /// They bring ids above this only.
     above: i64,
     writers: HashSet<String>,
@@ -65,62 +65,67 @@ struct Generation {
 
 impl LateWriters {
     /// Whether there is something to be looked for although nothing new was read.
-    pub(crate) fn possible(&self) -> bool {
-        self.unknown.is_some() || !self.generations.is_empty() || !self.floors.is_empty()
+    pub(crate) fn expects_late(&self) -> bool {
+        self.by_age.is_some() || !self.groups.is_empty() || !self.reread_from.is_empty()
     }
 
     /// Takes a look, for all partitions: `highest` is the highest id that was seen **before** the
     /// writers were asked for. What is read now is read after that.
-    pub(crate) fn look(&mut self, parts: &[u16], highest: i64, writers: OpenWriters, now: Instant) {
+    pub(crate) fn observe(
+        &mut self,
+        parts: &[u16],
+        highest: i64,
+        writers: OpenWriters,
+        now: Instant,
+    ) {
         let mut drawn_now = highest;
         let above = match writers {
             OpenWriters::Named { names, drawn } => {
                 drawn_now = drawn_now.max(drawn.unwrap_or(0));
-                self.ended(highest, names)
+                self.writers_ended(highest, names)
             }
             OpenWriters::Unnamed { clock } => {
-                let ages = self.unknown.get_or_insert_default();
+                let ages = self.by_age.get_or_insert_default();
                 Some(ages.look(clock, now))
             }
             OpenWriters::Serial => None,
         };
         self.drawn = drawn_now;
-        self.floors.retain(|part, _| parts.contains(part));
+        self.reread_from.retain(|part, _| parts.contains(part));
         if let Some(above) = above {
-            self.read_again(parts, above);
+            self.reread(parts, above);
         }
     }
 
     /// These partitions are to be read again from there.
-    pub(crate) fn read_again(&mut self, parts: &[u16], above: i64) {
+    pub(crate) fn reread(&mut self, parts: &[u16], above: i64) {
         for part in parts {
-            let floor = self.floors.entry(*part).or_insert(above);
+            let floor = self.reread_from.entry(*part).or_insert(above);
             *floor = above.min(*floor);
         }
     }
 
     /// The lowest id that a writer can have brought which ended since the last look.
-    fn ended(&mut self, highest: i64, writers: Vec<String>) -> Option<i64> {
+    fn writers_ended(&mut self, highest: i64, writers: Vec<String>) -> Option<i64> {
         let current: HashSet<String> = writers.into_iter().collect();
         // Whoever came and ended since the last look.
         let mut above = (highest > self.drawn).then_some(self.drawn);
         let mut known: HashSet<&String> = HashSet::new();
-        for generation in &mut self.generations {
-            let before = generation.writers.len();
-            generation.writers.retain(|writer| current.contains(writer));
-            if generation.writers.len() < before {
-                above = Some(above.map_or(generation.above, |above| above.min(generation.above)));
+        for group in &mut self.groups {
+            let before = group.writers.len();
+            group.writers.retain(|writer| current.contains(writer));
+            if group.writers.len() < before {
+                above = Some(above.map_or(group.above, |above| above.min(group.above)));
             }
         }
-        self.generations
-            .retain(|generation| !generation.writers.is_empty());
-        for generation in &self.generations {
-            known.extend(&generation.writers);
+        self.groups.retain(|group| !group.writers.is_empty());
+        for group in &self.groups {
+            known.extend(&group.writers);
         }
         let new = current.iter().filter(|writer| !known.contains(*writer));
         let writers: HashSet<String> = new.cloned().collect();
         if !writers.is_empty() {
-            self.generations.push_back(Generation {
+            self.groups.push_back(WriterGroup {
                 above: self.drawn,
                 writers,
             });
@@ -133,11 +138,15 @@ impl LateWriters {
     ///
     /// That holds for writers too that were still there at the look: they may have ended before
     /// the reading, and another record of their key may have been written since.
-    pub(crate) fn lowered(&self, pages: &[Page]) -> Vec<Page> {
-        let open = self.generations.iter().map(|generation| generation.above);
+    pub(crate) fn lower(&self, pages: &[Page]) -> Vec<Page> {
+        let open = self.groups.iter().map(|group| group.above);
         let open = open.min().unwrap_or(i64::MAX);
         let lower = |page: &Page| {
-            let floor = self.floors.get(&page.part).copied().unwrap_or(i64::MAX);
+            let floor = self
+                .reread_from
+                .get(&page.part)
+                .copied()
+                .unwrap_or(i64::MAX);
             Page {
                 after: page.after.min(floor).min(open),
                 ..*page
@@ -147,39 +156,39 @@ impl LateWriters {
     }
 
     /// What was read of these pages: what is below its end was found.
-    pub(crate) fn read(&mut self, plan: &PagePlan, rows: &[FetchedRecord]) {
-        if let Some(ages) = &mut self.unknown {
+    pub(crate) fn pages_read(&mut self, plan: &PagePlan, rows: &[FetchedRecord]) {
+        if let Some(ages) = &mut self.by_age {
             ages.read(rows);
         }
-        let seen = counts(rows);
+        let seen = count_by_partition(rows);
         for page in &plan.pages {
             let (count, highest) = seen.get(&page.part).copied().unwrap_or_default();
             let all = rows.len() < plan.limit && count < plan.per_page;
             if all || highest >= page.after {
-                self.floors.remove(&page.part);
-            } else if let Some(floor) = self.floors.get_mut(&page.part) {
+                self.reread_from.remove(&page.part);
+            } else if let Some(floor) = self.reread_from.get_mut(&page.part) {
                 *floor = highest.max(*floor);
             }
         }
     }
 }
 
-impl Ages {
+impl RecordAges {
     /// The id above which to read again.
     fn look(&mut self, clock: Timestamp, now: Instant) -> i64 {
         let all = self
             .looked
-            .is_none_or(|looked| now.duration_since(looked) >= FOUND_EVERY);
+            .is_none_or(|looked| now.duration_since(looked) >= FIND_EVERY);
         if all {
             self.looked = Some(now);
         }
         let before = |age| clock.checked_sub(age).unwrap_or(Timestamp::MIN);
-        let oldest = before(FOUND);
+        let oldest = before(FIND_WINDOW);
         // The last step that is old enough stays.
         while self.steps.get(1).is_some_and(|step| step.0 <= oldest) {
             self.steps.pop_front();
         }
-        let old = if all { oldest } else { before(IN_ORDER) };
+        let old = if all { oldest } else { before(ORDER_WINDOW) };
         let steps = self.steps.iter().take_while(|step| step.0 <= old);
         steps.last().map_or(0, |step| step.1)
     }
@@ -221,9 +230,9 @@ mod tests {
 
     /// From where partition 0 is read after a look.
     fn from(late: &mut LateWriters, highest: i64, writers: OpenWriters) -> Option<i64> {
-        late.floors.clear();
-        late.look(&PARTS, highest, writers, Instant::now());
-        late.floors.get(&0).copied()
+        late.reread_from.clear();
+        late.observe(&PARTS, highest, writers, Instant::now());
+        late.reread_from.get(&0).copied()
     }
 
     #[tokio::test]
@@ -235,8 +244,8 @@ mod tests {
         assert_eq!(from(&mut late, 200, known(&["a"])), Some(100));
         assert_eq!(from(&mut late, 300, known(&["a"])), Some(200));
         assert_eq!(from(&mut late, 300, known(&[])), Some(0));
-        late.floors.clear();
-        assert!(!late.possible());
+        late.reread_from.clear();
+        assert!(!late.expects_late());
     }
 
     #[tokio::test]
@@ -263,20 +272,20 @@ mod tests {
     async fn without_names_the_age_of_records_says_from_where() {
         let mut late = LateWriters::default();
         let at = |second: i64| Timestamp::from_second(second).unwrap();
-        let unknown = |second| OpenWriters::Unnamed { clock: at(second) };
+        let by_age = |second| OpenWriters::Unnamed { clock: at(second) };
         let of_age = |id, second| {
             let FetchedRecord { part, mut record } = fetched(0, id);
             record.created_at = at(second);
             FetchedRecord { part, record }
         };
         // The first look of each second goes back ten minutes, the others ten seconds.
-        assert_eq!(from(&mut late, 0, unknown(1000)), Some(0));
+        assert_eq!(from(&mut late, 0, by_age(1000)), Some(0));
         let plan = PagePlan {
             pages: Vec::new(),
             per_page: 9,
             limit: 9,
         };
-        late.read(
+        late.pages_read(
             &plan,
             &[
                 of_age(7, 980),
@@ -285,14 +294,14 @@ mod tests {
                 of_age(30, 995),
             ],
         );
-        assert_eq!(from(&mut late, 30, unknown(1000)), Some(20));
-        assert_eq!(from(&mut late, 30, unknown(1006)), Some(30));
-        assert_eq!(from(&mut late, 30, unknown(991)), Some(7));
-        tokio::time::advance(FOUND_EVERY).await;
-        assert_eq!(from(&mut late, 30, unknown(1000)), Some(0));
-        tokio::time::advance(FOUND_EVERY).await;
-        assert_eq!(from(&mut late, 30, unknown(1590)), Some(20));
-        assert!(late.possible());
+        assert_eq!(from(&mut late, 30, by_age(1000)), Some(20));
+        assert_eq!(from(&mut late, 30, by_age(1006)), Some(30));
+        assert_eq!(from(&mut late, 30, by_age(991)), Some(7));
+        tokio::time::advance(FIND_EVERY).await;
+        assert_eq!(from(&mut late, 30, by_age(1000)), Some(0));
+        tokio::time::advance(FIND_EVERY).await;
+        assert_eq!(from(&mut late, 30, by_age(1590)), Some(20));
+        assert!(late.expects_late());
     }
 
     /// What can happen, in any order. A writer is also a key: what it writes is in order.
@@ -342,7 +351,7 @@ mod tests {
     impl World {
         fn look(&mut self, room: usize, all: bool) {
             if all {
-                self.marks.wake();
+                self.marks.mark_unread();
             }
             self.plan = self.marks.plan(room);
             if self.plan.is_none() {
@@ -353,7 +362,7 @@ mod tests {
                 drawn: self.tells_drawn.then_some(self.next_id),
             };
             let (highest, now) = (self.marks.highest(), Instant::now());
-            self.late.look(&PARTS, highest, writers, now);
+            self.late.observe(&PARTS, highest, writers, now);
         }
 
         fn read(&mut self) {
@@ -361,7 +370,7 @@ mod tests {
                 return;
             };
             let mut rows: Vec<(u16, i64, u8)> = Vec::new();
-            for page in self.late.lowered(&plan.pages) {
+            for page in self.late.lower(&plan.pages) {
                 let of_page = self.visible.iter().filter(|(id, key)| {
                     u16::from(*key % 2) == page.part
                         && *id > page.after
@@ -372,8 +381,8 @@ mod tests {
             }
             rows.truncate(plan.limit);
             let read: Vec<FetchedRecord> = rows.iter().map(|row| fetched(row.0, row.1)).collect();
-            self.late.read(&plan, &read);
-            self.marks.read(&plan, &read);
+            self.late.pages_read(&plan, &read);
+            self.marks.advance(&plan, &read);
             self.found.extend(rows.iter().map(|row| (row.1, row.2)));
         }
 
@@ -424,7 +433,7 @@ mod tests {
                     .filter(|(_, key)| *key == writer).map(|(id, _)| *id).collect();
                 prop_assert!(of_writer.is_sorted(), "{:?}", of_writer);
             }
-            prop_assert!(!world.late.possible());
+            prop_assert!(!world.late.expects_late());
         }
     }
 }

@@ -1,6 +1,7 @@
-//! From the database into memory: what to read, and the task that reads it.
+//! From the tables into memory.
 //!
-//! [`watermarks`], [`late_writers`] and [`blocking_keys`] decide without I/O; [`fetcher`] carries one fetch out.
+//! [`plan`] says what one fetch reads and what it brought. [`watermarks`], [`late_writers`] and
+//! [`blocking_keys`] decide without I/O; [`fetcher`] runs one plan.
 
 pub(crate) mod blocking_keys;
 pub(crate) mod fetcher;
@@ -10,7 +11,9 @@ pub(super) mod reader;
 pub(crate) mod watermarks;
 
 pub(crate) use blocking_keys::BlockingKeys;
-pub(crate) use fetcher::{FetchPlan, Fetched, Fetcher};
+pub(crate) use fetcher::Fetcher;
 pub(crate) use late_writers::LateWriters;
-pub(crate) use plan::{FetchRequest, FetchSummary, PollReason};
+pub(crate) use plan::{
+    DuePlan, FetchPlan, FetchRequest, FetchSummary, Fetched, FindRunnable, PendingPlan, PollReason,
+};
 pub(crate) use watermarks::{PagePlan, Watermarks};

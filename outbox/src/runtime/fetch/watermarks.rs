@@ -1,4 +1,4 @@
-//! How far each partition was read. Never the truth: [`super::late`] says from where to read
+//! How far each partition was read. Never the truth: [`LateWriters`](super::LateWriters) says from where to read
 //! again, and the sweep reads everything.
 
 use std::collections::BTreeMap;
@@ -42,7 +42,7 @@ impl Watermarks {
         self.parts.remove(&part);
     }
 
-    pub(crate) fn parts(&self) -> Vec<u16> {
+    pub(crate) fn partitions(&self) -> Vec<u16> {
         self.parts.keys().copied().collect()
     }
 
@@ -56,14 +56,14 @@ impl Watermarks {
     }
 
     /// There may be something new anywhere.
-    pub(crate) fn wake(&mut self) {
+    pub(crate) fn mark_unread(&mut self) {
         for mark in self.parts.values_mut() {
             mark.exhausted = false;
         }
     }
 
     /// Whether there may be something to read.
-    pub(crate) fn hungry(&self) -> bool {
+    pub(crate) fn has_unread(&self) -> bool {
         self.parts.values().any(|mark| !mark.exhausted)
     }
 
@@ -91,8 +91,8 @@ impl Watermarks {
     }
 
     /// What was read as planned.
-    pub(crate) fn read(&mut self, plan: &PagePlan, rows: &[FetchedRecord]) {
-        let seen = counts(rows);
+    pub(crate) fn advance(&mut self, plan: &PagePlan, rows: &[FetchedRecord]) {
+        let seen = count_by_partition(rows);
         let cut_off = rows.len() >= plan.limit;
         for page in &plan.pages {
             let Some(mark) = self.parts.get_mut(&page.part) else {
@@ -110,7 +110,7 @@ impl Watermarks {
 }
 
 /// How many rows there are of each partition, and its highest id.
-pub(super) fn counts(rows: &[FetchedRecord]) -> HashMap<u16, (usize, i64)> {
+pub(super) fn count_by_partition(rows: &[FetchedRecord]) -> HashMap<u16, (usize, i64)> {
     let mut seen: HashMap<u16, (usize, i64)> = HashMap::new();
     for row in rows {
         let (count, highest) = seen.entry(row.part).or_default();
@@ -153,16 +153,16 @@ pub(super) mod tests {
         let plan = marks.plan(100).unwrap();
         assert_eq!((plan.pages.len(), plan.per_page, plan.limit), (4, 25, 100));
         let full: Vec<FetchedRecord> = (1..=25).map(|id| fetched(2, id)).collect();
-        marks.read(&plan, &full);
+        marks.advance(&plan, &full);
         let plan = marks.plan(100).unwrap();
         let next = Page { part: 2, after: 25 };
         assert_eq!(
             (plan.pages.as_slice(), plan.per_page),
             ([next].as_slice(), 100)
         );
-        marks.read(&plan, &[]);
+        marks.advance(&plan, &[]);
         assert_eq!(marks.plan(100), None);
-        marks.wake();
+        marks.mark_unread();
         assert_eq!(marks.plan(100).unwrap().pages.len(), 4);
     }
 
@@ -170,7 +170,7 @@ pub(super) mod tests {
     fn a_partition_that_was_cut_off_is_not_exhausted_and_comes_first_next_time() {
         let mut marks = marks(&[1, 2]);
         let plan = marks.plan(2).unwrap();
-        marks.read(&plan, &[fetched(1, 7), fetched(1, 9)]);
+        marks.advance(&plan, &[fetched(1, 7), fetched(1, 9)]);
         let plan = marks.plan(2).unwrap();
         let parts: Vec<u16> = plan.pages.iter().map(|page| page.part).collect();
         assert_eq!(parts, [2, 1]);

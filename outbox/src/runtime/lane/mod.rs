@@ -45,3 +45,5 @@ pub(crate) use handlers::{Availability, HandlerSettings};
 pub(crate) use lanes::{LaneSettings, Lanes};
 pub(crate) use outgoing::OutgoingBatch;
 pub(crate) use rows::completed_row;
+#[cfg(test)]
+pub(crate) use state::{TABLES, Transition};

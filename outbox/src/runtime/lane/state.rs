@@ -29,7 +29,7 @@ pub(super) enum Backlog {
 }
 
 /// One row of a table of legal transitions: from, event, to.
-pub(super) type Transition = (&'static str, &'static str, &'static str);
+pub(crate) type Transition = (&'static str, &'static str, &'static str);
 
 impl Activity {
     /// Every change that may happen. Losing the partition ends a lane in any state.
@@ -154,3 +154,10 @@ impl Backlog {
 fn is_legal(table: &[Transition], from: &str, to: &str) -> bool {
     table.iter().any(|row| (row.0, row.2) == (from, to))
 }
+
+/// The two tables, for the documentation.
+#[cfg(test)]
+pub(crate) const TABLES: [(&str, &[Transition]); 2] = [
+    ("lane-backlog", Backlog::TRANSITIONS),
+    ("lane-activity", Activity::TRANSITIONS),
+];

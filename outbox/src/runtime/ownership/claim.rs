@@ -118,7 +118,7 @@ impl ClaimRequest {
         })
     }
 
-    /// Before the first record of a partition is read: deliveries under old names of handlers get
+    /// Before the first record of a partition is read: deliveries under old sql of handlers get
     /// the new ones, and records that no handler of an older program took are pending again.
     async fn prepare_gained<Db: Database>(
         &self,

@@ -221,6 +221,7 @@ impl Db {
         let as_read = [RecordStatus::Pending, RecordStatus::Scheduled].contains(&row.status);
         let change = as_read && self.is_ours(fence, row.part);
         if change {
+            assert!(row.status.may_become(status), "{id}: {status}");
             self.records.get_mut(&id).unwrap().status = status;
         }
         change
@@ -265,7 +266,10 @@ impl Db {
                 && [DeliveryStatus::Waiting, DeliveryStatus::Retrying].contains(&other.status)
         });
         match found {
-            Some(found) if ours => *found = delivery(row, now),
+            Some(found) if ours => {
+                assert!(found.status.may_become(row.status), "{found:?}: {row:?}");
+                *found = delivery(row, now);
+            }
             _ => return false,
         }
         true

@@ -2,11 +2,15 @@
 
 mod db;
 mod examples;
+mod fairness;
+#[cfg(feature = "testing")]
+mod fetcher;
 mod found;
 mod laws;
 mod people;
 mod property;
 mod reading;
+mod states;
 mod world;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};

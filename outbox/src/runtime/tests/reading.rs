@@ -6,22 +6,25 @@ use tokio::time::Instant;
 
 use crate::runtime::tests::world::World;
 use crate::{
-    runtime::fetch::{FetchPlan, FetchRequest, Fetched, PollReason, fetcher::by_lane},
-    store::{FetchedDelivery, OpenWriters},
+    runtime::fetch::{
+        FetchPlan, FetchRequest, Fetched, FindRunnable, PollReason, plan::group_by_lane,
+    },
+    store::{DueDeliveryName, FetchedDelivery, InMemory, OpenWriters},
 };
 
 /// A fetch that is under way, so many of its statements done.
 pub(super) struct Fetch {
-    round: FetchPlan,
+    pub(super) plan: FetchPlan,
     done: u8,
-    arrived: Fetched,
+    fetched: Fetched,
 }
 
 /// How many deliveries of a parked lane are read at once; few, so that some are left.
 const PER_LANE: usize = 2;
 /// How many keys of a partition in which something blocks; few, so that some are not known.
 const KEYS_PER_PART: usize = 2;
-const STATEMENTS: u8 = 7;
+/// Seven statements, and the end.
+const STEPS: u8 = 8;
 
 impl World {
     /// Starts a fetch, unless one is under way or there is nothing to read.
@@ -36,12 +39,12 @@ impl World {
             sweep,
             clock_offset: 0,
         };
-        self.fetch = self.engine.plan_fetch(want).map(|round| Fetch {
-            round,
+        self.fetch = self.engine.plan_fetch(want).map(|plan| Fetch {
+            plan,
             done: 0,
-            arrived: Fetched::default(),
+            fetched: Fetched::default(),
         });
-        for lane in self.fetch.iter().flat_map(|fetch| &fetch.round.lanes) {
+        for lane in self.fetch.iter().flat_map(|fetch| &fetch.plan.load) {
             assert!(!self.engine.is_closing(lane.part), "reads {lane:?}");
         }
         self.fetch.is_some()
@@ -58,80 +61,98 @@ impl World {
             return false;
         };
         let Fetch {
-            round,
+            plan,
             done,
-            arrived,
+            fetched,
         } = fetch;
-        let (db, parts) = (&self.db, &round.parts);
+        let (db, parts) = (&self.db, &plan.partitions);
         match *done {
             0 => {
-                let rows = db.lanes(&round.lanes, PER_LANE);
-                arrived.lanes = by_lane(&round.lanes, rows);
+                let rows = db.lanes(&plan.load, PER_LANE);
+                fetched.loaded = group_by_lane(&plan.load, rows);
             }
             1 => {
-                let limit = round.due.unwrap_or(0);
-                let due = db.due_deliveries(parts, &round.handlers, limit);
-                let known = |due: &FetchedDelivery| {
-                    let handler = round.router.by_id(&due.handler);
-                    let name = handler.map(|handler| (due.fetched.record.id, handler));
-                    name.is_some_and(|name| round.known_deliveries.contains(&name))
-                };
-                arrived.due_deliveries = due.into_iter().filter(|due| !known(due)).collect();
+                if let Some(due) = &plan.due {
+                    let rows = db.due_deliveries(parts, &plan.handlers, due.delivery_limit());
+                    let names: Vec<DueDeliveryName> = (0..).zip(&rows).map(name_of).collect();
+                    let new = due.new_deliveries(&names, &plan.router);
+                    let rows = (0..).zip(rows).filter(|(at, _)| new.contains(at));
+                    fetched.due_deliveries = rows.map(|(_, row)| row).collect();
+                }
             }
-            2 => arrived.due_records = db.due_records(parts, round.due.unwrap_or(0)),
+            2 => {
+                if let Some(due) = &plan.due {
+                    let deliveries = fetched.due_deliveries.len();
+                    let rows = db.due_records(parts, due.record_limit());
+                    fetched.due_records = due.new_records(rows, deliveries);
+                }
+            }
             3 => {
-                if let Some(plan) = &round.pending {
-                    let now = Instant::now();
-                    self.late
-                        .look(parts, round.highest, OpenWriters::Serial, now);
-                    if round.sweep {
-                        self.late.read_again(parts, 0);
+                if let Some(pending) = &plan.pending {
+                    let (pages, now) = (&pending.pages, Instant::now());
+                    let writers = OpenWriters::Serial;
+                    self.late.observe(parts, pending.highest_seen, writers, now);
+                    if plan.sweep {
+                        self.late.reread(parts, 0);
                     }
-                    let pages = self.late.lowered(&plan.pages);
-                    let known = match pages == plan.pages {
-                        true => &[],
-                        false => &*round.known,
-                    };
-                    arrived.pending = db.pending(&pages, known, plan.per_page, plan.limit);
-                    self.late.read(plan, &arrived.pending);
+                    let lowered = self.late.lower(&pages.pages);
+                    let is_lowered = lowered != pages.pages;
+                    let known: &[InMemory] = if is_lowered { &pending.in_memory } else { &[] };
+                    fetched.pending = db.pending(&lowered, known, pages.per_page, pages.limit);
                 }
             }
             4 => {
-                if round.sweep {
+                if plan.sweep {
                     let keys = db.blocked_keys(parts, KEYS_PER_PART);
-                    arrived.may_block = Some(round.may_block.read(&keys, KEYS_PER_PART));
+                    let keys = plan.blocking_keys.replaced_by(&keys, KEYS_PER_PART);
+                    fetched.blocking_keys = Some(keys);
                 }
             }
             5 => {
-                arrived.runnable = match round.look {
-                    Some(limit) => db.runnable(parts, &round.handlers, limit),
-                    None => db.runnable(parts, &round.thirsty, round.thirst),
+                fetched.runnable = match &plan.find_runnable {
+                    FindRunnable::No => Vec::new(),
+                    FindRunnable::OfAllHandlers { limit } => {
+                        db.runnable(parts, &plan.handlers, *limit)
+                    }
+                    FindRunnable::Refill { handlers, limit } => {
+                        let ids = handlers.iter().map(|handler| plan.router.id_of(*handler));
+                        db.runnable(parts, &ids.collect::<Vec<_>>(), *limit)
+                    }
                 }
             }
-            6 => {
-                for lane in db.blocked(&arrived.lanes_to_ask(round)) {
-                    let handlers = arrived.blocked.entry(lane.key).or_default();
-                    handlers.insert(lane.handler);
+            6 => fetched.add_blocked(db.blocked(&fetched.lanes_to_check(plan))),
+            7 => {
+                if let Some(pending) = &plan.pending {
+                    self.late.pages_read(&pending.pages, &fetched.pending);
                 }
             }
             _ => return false,
         }
         *done += 1;
-        *done <= STATEMENTS
+        *done <= STEPS
     }
 
     /// The rest of the fetch is read, and all of it delivered; or it failed.
     pub(super) fn arrive(&mut self, works: bool) {
         while works && self.read() {}
-        let Some(Fetch { round, arrived, .. }) = self.fetch.take() else {
+        let Some(Fetch { plan, fetched, .. }) = self.fetch.take() else {
             return;
         };
         if works {
-            self.engine.on_fetched(&round, arrived);
+            self.engine.on_fetched(&plan, fetched);
         } else {
-            self.engine.on_fetch_failed(round);
+            self.engine.on_fetch_failed(plan);
             self.sweep = true;
         }
+    }
+}
+
+/// A delivery by its place in the answer.
+fn name_of((id, row): (i64, &FetchedDelivery)) -> DueDeliveryName {
+    DueDeliveryName {
+        id,
+        record_id: row.fetched.record.id,
+        handler: row.handler.clone(),
     }
 }
 
@@ -141,6 +162,7 @@ mod tests {
         Setup,
         world::{End, World},
     };
+    use crate::runtime::fetch::FindRunnable;
 
     fn world() -> World {
         World::new(Setup {
@@ -167,7 +189,7 @@ mod tests {
         world.round(true, false);
         (0..6).for_each(|_| assert!(world.read()));
         let fetch = world.fetch.as_ref().unwrap();
-        let lanes = fetch.arrived.lanes_to_ask(&fetch.round);
+        let lanes = fetch.fetched.lanes_to_check(&fetch.plan);
         lanes.into_iter().map(|lane| lane.key).collect()
     }
 
@@ -209,10 +231,10 @@ mod tests {
         world.round(true, false);
         (0..4).for_each(|_| assert!(world.read()));
         let fetch = world.fetch.as_ref().unwrap();
-        assert_eq!(fetch.arrived.lanes_to_ask(&fetch.round).len(), 2);
+        assert_eq!(fetch.fetched.lanes_to_check(&fetch.plan).len(), 2);
         assert!(world.read());
         let fetch = world.fetch.as_ref().unwrap();
-        assert!(fetch.arrived.lanes_to_ask(&fetch.round).is_empty());
+        assert!(fetch.fetched.lanes_to_check(&fetch.plan).is_empty());
     }
 
     #[test]
@@ -220,9 +242,10 @@ mod tests {
         let mut world = world();
         let looks = |world: &mut World| {
             let started = world.round(false, false);
-            let look = world.fetch.as_ref().and_then(|fetch| fetch.round.look);
+            let look = world.fetch.as_ref().map(|fetch| &fetch.plan.find_runnable);
+            let look = matches!(look, Some(FindRunnable::OfAllHandlers { .. }));
             world.arrive(true);
-            (started, look.is_some())
+            (started, look)
         };
         // Nothing is pending: at once after the sweep.
         assert_eq!(looks(&mut world), (true, false));
@@ -234,5 +257,47 @@ mod tests {
         let pages = (0..9).take_while(|_| !looks(&mut world).1).count();
         assert!((1..=4).contains(&pages), "{pages}");
         assert_eq!(looks(&mut world), (false, false));
+    }
+
+    #[test]
+    fn a_sweep_that_meets_a_crowded_memory_is_made_later() {
+        let mut world = world();
+        read(&mut world);
+        publish(&mut world, &[0, 1, 2, 3, 4, 5, 6, 7]);
+        read(&mut world);
+        assert!(world.engine.is_full());
+        world.wish_sweep();
+        world.round(true, false);
+        world.arrive(true);
+        while !world.running.is_empty() {
+            world.finish(0, End::Completed);
+            world.take();
+        }
+        world.write_all();
+        assert!(world.round(false, false), "there is room now");
+        assert!(world.fetch.as_ref().unwrap().plan.sweep);
+        world.arrive(true);
+        assert!(!world.round(false, false) || !world.fetch.as_ref().unwrap().plan.sweep);
+    }
+
+    #[test]
+    fn what_is_due_is_read_only_as_far_as_there_is_room() {
+        let mut world = world();
+        read(&mut world);
+        publish(&mut world, &[0, 2, 4, 6]);
+        read(&mut world);
+        while !world.running.is_empty() {
+            world.finish(0, End::RetryIn(1));
+            world.take();
+        }
+        world.write_all();
+        assert_eq!(world.engine.in_memory(), 0, "four retries");
+        publish(&mut world, &[1, 3, 5]);
+        read(&mut world);
+        (20..40).for_each(|key| world.db.publish(key, "one", Some(1)));
+        world.db.now += 10;
+        world.round(false, true);
+        world.arrive(true);
+        assert_eq!(world.engine.in_memory(), 8);
     }
 }

@@ -14,7 +14,7 @@ use crate::{
     registry::HandlerEntry,
     retry::{Completion, Decision},
     runtime::lane::{AttemptEnd, Work, completed_row},
-    store::{Database, Fence, TxCompletion},
+    store::{Database, DeliveryCompletion, Fence},
     telemetry::trace,
 };
 
@@ -135,7 +135,7 @@ impl<Db: Database> HandlerAttempt<'_, Db> {
         }
         let row = completed_row(self.work, self.handler.id());
         let (sql, fence) = (&*self.inner.sql, self.fence);
-        let completion = TxCompletion {
+        let completion = DeliveryCompletion {
             row: &row,
             stored: self.work.from_row,
             keep: self.inner.keeps_completed(),

@@ -6,7 +6,7 @@ use sqlx::{Connection as _, MySql, MySqlConnection, mysql::MySqlArguments, query
 
 use super::{MySqlStatements, repeated::Repeated};
 use crate::store::{
-    Batch, DeliveryRow, Fence, HandlerRename, LeaseSql as _, SettleSql, TxCompletion,
+    Batch, DeliveryCompletion, DeliveryRow, Fence, HandlerRename, LeaseSql as _, SettleSql,
     settle::{MAX_FAILURES_KEPT, json},
 };
 
@@ -90,9 +90,9 @@ impl SettleSql for MySql {
         connection: &mut MySqlConnection,
         sql: &MySqlStatements,
         fence: &Fence,
-        completion: TxCompletion<'_>,
+        completion: DeliveryCompletion<'_>,
     ) -> Result<bool, sqlx::Error> {
-        let TxCompletion { row, stored, keep } = completion;
+        let DeliveryCompletion { row, stored, keep } = completion;
         let ours = &Self::lock_leases(connection, sql, fence).await?;
         if ours.is_empty() {
             return Ok(false);

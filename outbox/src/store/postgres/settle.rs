@@ -4,7 +4,7 @@ use sqlx::{Connection as _, PgConnection, Postgres, SqlStr, postgres::PgArgument
 
 use super::PostgresStatements;
 use crate::store::{
-    Batch, DeliveryRow, Fence, HandlerRename, LeaseSql as _, SettleSql, TxCompletion,
+    Batch, DeliveryCompletion, DeliveryRow, Fence, HandlerRename, LeaseSql as _, SettleSql,
     settle::{MAX_FAILURES_KEPT, json},
 };
 
@@ -87,9 +87,9 @@ impl SettleSql for Postgres {
         connection: &mut PgConnection,
         sql: &PostgresStatements,
         fence: &Fence,
-        completion: TxCompletion<'_>,
+        completion: DeliveryCompletion<'_>,
     ) -> Result<bool, sqlx::Error> {
-        let TxCompletion { row, stored, keep } = completion;
+        let DeliveryCompletion { row, stored, keep } = completion;
         let ids = &[row.record_id];
         if !stored && complete(connection, sql, fence, ids, keep).await? > 0 {
             return Ok(true);

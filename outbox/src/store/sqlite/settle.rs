@@ -8,7 +8,7 @@ use sqlx::{
 
 use super::SqliteStatements;
 use crate::store::{
-    Batch, DeliveryRow, Fence, HandlerRename, SettleSql, TxCompletion,
+    Batch, DeliveryCompletion, DeliveryRow, Fence, HandlerRename, SettleSql,
     settle::{MAX_FAILURES_KEPT, json},
 };
 
@@ -75,9 +75,9 @@ impl SettleSql for Sqlite {
         connection: &mut SqliteConnection,
         sql: &SqliteStatements,
         fence: &Fence,
-        completion: TxCompletion<'_>,
+        completion: DeliveryCompletion<'_>,
     ) -> Result<bool, sqlx::Error> {
-        let TxCompletion { row, stored, keep } = completion;
+        let DeliveryCompletion { row, stored, keep } = completion;
         let ids = &[row.record_id];
         if !stored && complete(connection, sql, fence, ids, keep).await? > 0 {
             return Ok(true);

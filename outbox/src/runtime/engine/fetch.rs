@@ -1,0 +1,246 @@
+//! What is read next, and where it goes.
+
+use std::sync::Arc;
+
+use hashbrown::{HashMap, HashSet};
+use smallvec::SmallVec;
+
+use crate::{
+    registry::HandlerIx,
+    runtime::{
+        engine::{Engine, RunnableSearch},
+        fetch::{
+            DuePlan, FetchPlan, FetchRequest, FetchSummary, Fetched, FindRunnable, PendingPlan,
+            PollReason,
+        },
+        lane::Target,
+    },
+    store::{FetchedRecord, LaneName},
+};
+
+/// How many records are read at once: so many that a statement's own cost does not matter, and so few
+/// that the first are handled while the next are read.
+const RECORDS_PER_FETCH: usize = 4096;
+/// How many pages may come before the search for runnable lanes of a sweep: enough to fill the memory.
+const PAGES_BEFORE_SEARCH: u8 = 4;
+/// How many parked lanes are loaded at once.
+const LANES_PER_FETCH: usize = 64;
+
+impl Engine {
+    /// The next fetch, if there is something to read.
+    pub(crate) fn plan_fetch(&mut self, request: FetchRequest) -> Option<FetchPlan> {
+        let partitions = self.watermarks.partitions();
+        if request.sweep {
+            self.sweep_owed = true;
+            self.search = RunnableSearch::Wanted {
+                pages_first: PAGES_BEFORE_SEARCH,
+            };
+        }
+        if request.poll.is_some() || self.sweep_owed {
+            self.watermarks.mark_unread();
+        }
+        let pending = self.plan_pending(request.poll);
+        // A sweep that finds no room for pages is made later.
+        let sweep = self.sweep_owed && pending.is_some();
+        let find_runnable = self.plan_search(pending.is_some());
+        let due = request.due && !self.is_full();
+        let is_needed = pending.is_some()
+            || due
+            || find_runnable != FindRunnable::No
+            || self.lanes.has_lanes_to_load();
+        if !is_needed || partitions.is_empty() {
+            return None;
+        }
+        self.sweep_owed &= !sweep;
+        Some(FetchPlan {
+            partitions,
+            handlers: self.available_handlers(),
+            clock_offset: request.clock_offset,
+            load: self.lanes.fetch_started(LANES_PER_FETCH),
+            due: due.then(|| self.plan_due()),
+            pending,
+            sweep,
+            find_runnable,
+            blocking_keys: Arc::clone(&self.blocking_keys),
+            router: Arc::clone(&self.router),
+        })
+    }
+
+    fn plan_pending(&self, reason: Option<PollReason>) -> Option<PendingPlan> {
+        if !self.has_room_for_page() {
+            return None;
+        }
+        let free = self.free_records();
+        let pages = self.watermarks.plan(free.min(RECORDS_PER_FETCH))?;
+        Some(PendingPlan {
+            pages,
+            in_memory: self.lanes.records_in_memory(),
+            highest_seen: self.watermarks.highest(),
+            probe_first: reason == Some(PollReason::Timer) && self.in_memory() == 0,
+        })
+    }
+
+    fn plan_due(&self) -> DuePlan {
+        let records = self.lanes.records_in_memory();
+        DuePlan {
+            free: self.free_records(),
+            deliveries: self.lanes.deliveries_in_memory(),
+            records: records.iter().map(|record| record.id).collect(),
+        }
+    }
+
+    /// Whether this fetch searches for lanes that could run. The search for all handlers walks through
+    /// everything that blocks and finds hardly any, so pending records come first.
+    fn plan_search(&mut self, has_pending: bool) -> FindRunnable {
+        // Lanes in memory are found too; they must not hide the others.
+        let limit = self.max_records / 4 + self.lanes.lane_count();
+        let handlers = self.lanes.handlers_to_refill();
+        match &mut self.search {
+            RunnableSearch::Wanted {
+                pages_first: pages @ 1..,
+            } if has_pending => *pages -= 1,
+            RunnableSearch::Wanted { .. } => {
+                self.search = RunnableSearch::NotWanted;
+                for handler in handlers {
+                    self.lanes.refill_requested(handler);
+                }
+                return FindRunnable::OfAllHandlers { limit };
+            }
+            RunnableSearch::NotWanted => {}
+        }
+        if handlers.is_empty() {
+            return FindRunnable::No;
+        }
+        for handler in &handlers {
+            self.lanes.refill_requested(*handler);
+        }
+        FindRunnable::Refill { handlers, limit }
+    }
+
+    fn available_handlers(&self) -> Vec<&'static str> {
+        let handlers = self.router.handlers();
+        handlers
+            .filter(|handler| self.lanes.is_available(*handler))
+            .map(|handler| self.router.id_of(handler))
+            .collect()
+    }
+
+    /// The fetch failed, and brought nothing. What it was to find is found by a sweep.
+    pub(crate) fn on_fetch_failed(&mut self, plan: FetchPlan) {
+        self.sweep_owed = true;
+        match plan.find_runnable {
+            FindRunnable::No => {}
+            FindRunnable::OfAllHandlers { .. } => {
+                self.search = RunnableSearch::Wanted { pages_first: 0 };
+            }
+            FindRunnable::Refill { handlers, .. } => handlers
+                .iter()
+                .for_each(|handler| self.lanes.mark_for_refill(*handler)),
+        }
+        self.lanes.fetch_failed(plan.load);
+    }
+
+    /// The fetch succeeded: everything goes into its lanes. The order is part of the protocol.
+    pub(crate) fn on_fetched(&mut self, plan: &FetchPlan, fetched: Fetched) -> FetchSummary {
+        let mut summary = FetchSummary {
+            looked_for_due: plan.due.is_some(),
+            next_due: fetched.next_due,
+            late_found: fetched.late_found,
+            expects_late: fetched.expects_late,
+            ..FetchSummary::default()
+        };
+        if let Some(mut blocking_keys) = fetched.blocking_keys {
+            // Only what was true before anything of this fetch is parked. What was written while it
+            // was read is in memory.
+            for (partition, key) in self.lanes.blocking_keys() {
+                blocking_keys.add_key(partition, key);
+            }
+            self.blocking_keys = Arc::new(blocking_keys);
+        }
+        let open: HashSet<u16> = self.watermarks.partitions().into_iter().collect();
+        for due in fetched.due_deliveries {
+            if open.contains(&due.fetched.part)
+                && let Some(handler) = self.router.by_id(&due.handler)
+            {
+                summary.due += usize::from(self.lanes.admit_due(handler, due));
+            }
+        }
+        for (lane, rows) in fetched.loaded {
+            if let Some(handler) = self.router.by_id(&lane.handler) {
+                summary.new += rows.len();
+                self.lanes.admit_loaded(&lane, handler, rows);
+            }
+        }
+        if let Some(pending) = &plan.pending {
+            self.watermarks.advance(&pending.pages, &fetched.pending);
+        }
+        let blocked = &fetched.blocked;
+        for record in fetched.due_records {
+            summary.due += usize::from(self.admit(record, blocked, &open));
+        }
+        for record in fetched.pending {
+            summary.new += usize::from(self.admit(record, blocked, &open));
+        }
+        self.admit_runnable(plan, &fetched.runnable);
+        self.lanes.fetch_ended();
+        summary.new += summary.due;
+        summary
+    }
+
+    /// Whether the record was not in memory.
+    fn admit(
+        &mut self,
+        fetched: FetchedRecord,
+        blocked: &HashMap<String, HashSet<String>>,
+        open: &HashSet<u16>,
+    ) -> bool {
+        if !open.contains(&fetched.part) {
+            return false;
+        }
+        let record = &fetched.record;
+        let handlers = self.router.handlers_of(&record.event);
+        if handlers.is_empty() {
+            self.unhandled.found(&record.event);
+        }
+        let blocked = blocked.get(&record.key);
+        let target = |&handler: &HandlerIx| Target {
+            handler,
+            is_blocked: blocked.is_some_and(|ids| ids.contains(self.router.id_of(handler))),
+        };
+        // Most records have one handler: no allocation for those.
+        let targets: SmallVec<[Target; 1]> = handlers.iter().map(target).collect();
+        self.lanes.admit_record(fetched, &targets)
+    }
+
+    fn admit_runnable(&mut self, plan: &FetchPlan, lanes: &[LaneName]) {
+        for lane in lanes {
+            if let Some(handler) = self.router.by_id(&lane.handler) {
+                self.lanes.admit_runnable(lane, handler);
+            }
+        }
+        // A search that found as many as it was to find may have missed others.
+        match &plan.find_runnable {
+            FindRunnable::OfAllHandlers { limit } if lanes.len() >= *limit => {
+                let handlers = plan.handlers.iter();
+                let handlers: Vec<_> = handlers.filter_map(|id| self.router.by_id(id)).collect();
+                self.mark_for_refill(&handlers);
+            }
+            FindRunnable::Refill { handlers, limit } if lanes.len() >= *limit => {
+                self.mark_for_refill(handlers);
+            }
+            FindRunnable::No | FindRunnable::OfAllHandlers { .. } | FindRunnable::Refill { .. } => {
+            }
+        }
+    }
+
+    fn mark_for_refill(&mut self, handlers: &[HandlerIx]) {
+        for handler in handlers {
+            self.lanes.mark_for_refill(*handler);
+        }
+    }
+
+    /// Whether parked lanes are to be loaded by the next fetch.
+    pub(crate) fn has_lanes_to_load(&self) -> bool {
+        self.lanes.has_lanes_to_load()
+    }
+}
