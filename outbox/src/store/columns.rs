@@ -81,6 +81,11 @@ pub(super) fn moment(micros: i64) -> Timestamp {
     Timestamp::from_microsecond(micros).unwrap_or(Timestamp::MAX)
 }
 
+/// Headers as they are stored. Text that was put there by hand and is no JSON counts as none.
+pub(super) fn headers(json: &str) -> BTreeMap<String, String> {
+    serde_json::from_str(json).unwrap_or_default()
+}
+
 /// The places of columns in the rows of one result.
 pub(super) trait Columns: Sized {
     fn locate<R: Row>(row: &R) -> Result<Self, sqlx::Error>;
@@ -153,7 +158,7 @@ impl FromCells for FetchedRecord {
     type Columns = RecordColumns;
 
     fn read<R: Cells>(row: &R, at: &RecordColumns) -> Result<Self, sqlx::Error> {
-        let headers = row.optional_text(at.headers)?;
+        let json = row.optional_text(at.headers)?;
         let max_retries = row.optional_number(at.max_retries)?;
         let record = Record {
             id: row.number(at.id)?,
@@ -162,7 +167,7 @@ impl FromCells for FetchedRecord {
             version: row.count(at.version)?,
             key: row.key(at.key)?,
             payload: row.text(at.payload)?,
-            headers: headers.map_or_else(BTreeMap::new, super::headers),
+            headers: json.map_or_else(BTreeMap::new, headers),
             created_at: row.time(at.created_at)?,
             max_retries: max_retries.map(|number| u32::try_from(number).unwrap_or(u32::MAX)),
         };

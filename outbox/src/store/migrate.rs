@@ -1,5 +1,7 @@
 //! Steps from nothing to the newest schema.
 
+use sqlx::Pool;
+
 use super::{TableNames, statements::SqlFile};
 use crate::outbox::{Error, Result};
 
@@ -26,6 +28,15 @@ impl Migration {
             statements: SqlFile::read(file, names, quote).texts(),
         }
     }
+}
+
+/// The statements that create the tables.
+pub trait SchemaSql: sqlx::Database {
+    /// Every step from nothing to the newest schema, in order.
+    fn migrations(names: &TableNames) -> Vec<Migration>;
+
+    /// Applies the steps that are missing, one process at a time. The version that was found.
+    fn migrate(pool: &Pool<Self>, names: &TableNames) -> impl Future<Output = Result<i64>> + Send;
 }
 
 /// The steps that are missing.

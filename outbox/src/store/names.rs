@@ -51,6 +51,7 @@ impl TableNames {
     }
 
     /// The schema, quoted, if there is one.
+    #[cfg(any(feature = "mysql", feature = "postgres"))]
     pub(crate) fn schema(&self) -> Option<&str> {
         self.schema.as_deref()
     }

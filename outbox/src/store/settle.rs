@@ -13,56 +13,62 @@ use crate::record::DeliveryStatus;
 #[derive(Debug, Default)]
 pub struct Batch {
     /// Records whose handlers all finished.
-    pub(crate) done: Vec<i64>,
+    pub(crate) completed: Vec<i64>,
     /// Records that nothing here handles.
     pub(crate) unhandled: Vec<i64>,
     /// Records that get a delivery for each handler that did not finish. Their rows are in
-    /// `split_rows`; in the order in which their lanes will go on.
-    pub(crate) split: Vec<i64>,
-    pub(crate) split_rows: Vec<DeliveryRow>,
+    /// `new_deliveries`; in the order in which their lanes will go on.
+    pub(crate) split_records: Vec<i64>,
+    pub(crate) new_deliveries: Vec<DeliveryRow>,
     /// Deliveries that changed, as they are to be.
-    pub(crate) changed: Vec<DeliveryRow>,
+    pub(crate) changed_deliveries: Vec<DeliveryRow>,
     pub(crate) failures: Vec<FailureRow>,
 }
 
 impl Batch {
     pub(crate) fn is_empty(&self) -> bool {
-        self.done.is_empty()
+        self.completed.is_empty()
             && self.unhandled.is_empty()
-            && self.split.is_empty()
-            && self.changed.is_empty()
+            && self.split_records.is_empty()
+            && self.changed_deliveries.is_empty()
     }
 
     /// Nothing but finished records: one statement, no transaction.
-    pub(crate) fn only_done(&self) -> bool {
-        self.unhandled.is_empty() && self.split.is_empty() && self.changed.is_empty()
+    pub(crate) fn has_only_completed(&self) -> bool {
+        self.unhandled.is_empty()
+            && self.split_records.is_empty()
+            && self.changed_deliveries.is_empty()
     }
 
     /// Keys in which something blocks once this is written, each with its partition.
     pub(crate) fn blocking(&self) -> impl Iterator<Item = (u16, &str)> {
-        let rows = self.split_rows.iter().chain(&self.changed);
+        let rows = self.new_deliveries.iter().chain(&self.changed_deliveries);
         let blocking = rows.filter(|row| row.blocking);
         blocking.map(|row| (row.part, &*row.key))
     }
 
     /// After how long the first of its deliveries is due.
     pub(crate) fn first_due(&self) -> Option<Duration> {
-        let rows = self.split_rows.iter().chain(&self.changed);
-        let first = rows.filter_map(|row| row.delay).min()?;
+        let rows = self.new_deliveries.iter().chain(&self.changed_deliveries);
+        let first = rows.filter_map(|row| row.due_in).min()?;
         Some(Duration::from_micros(u64::try_from(first).unwrap_or(0)))
     }
 
     /// Moves what is due by that many microseconds, as far as the database's clock is from ours.
     pub(crate) fn shift(&mut self, micros: i64) {
-        for row in self.split_rows.iter_mut().chain(&mut self.changed) {
-            row.delay = row.delay.map(|delay| delay.saturating_add(micros));
+        for row in self
+            .new_deliveries
+            .iter_mut()
+            .chain(&mut self.changed_deliveries)
+        {
+            row.due_in = row.due_in.map(|due_in| due_in.saturating_add(micros));
         }
     }
 
     /// The new deliveries of these records, in their order.
     #[cfg(any(feature = "mysql", feature = "sqlite"))]
     pub(crate) fn rows_of(&self, records: &BTreeSet<i64>) -> Vec<&DeliveryRow> {
-        let rows = self.split_rows.iter();
+        let rows = self.new_deliveries.iter();
         rows.filter(|row| records.contains(&row.record_id))
             .collect()
     }
@@ -76,7 +82,7 @@ impl Batch {
     /// The records of deliveries that ended; each is done if no other of its deliveries is left.
     pub(crate) fn ended(&self) -> Vec<i64> {
         let ended = self
-            .changed
+            .changed_deliveries
             .iter()
             .filter(|row| row.status == DeliveryStatus::Completed);
         let mut ids: Vec<i64> = ended.map(|row| row.record_id).collect();
@@ -102,9 +108,9 @@ pub(crate) struct DeliveryRow {
     /// Microseconds since 1970.
     pub(crate) first_failed_at: Option<i64>,
     /// Microseconds from the database's present; with `scheduled` only.
-    pub(crate) delay: Option<i64>,
+    pub(crate) due_in: Option<i64>,
     /// The attempt as it was read: whoever finds another one there has come too late.
-    pub(crate) was: u32,
+    pub(crate) expected_attempt: u32,
     pub(crate) error: Option<String>,
     pub(crate) error_kind: Option<&'static str>,
     pub(crate) fingerprint: Option<String>,

@@ -122,9 +122,9 @@ impl Hands {
     /// kit's clock, to the microsecond.
     pub(super) async fn write(&mut self, fence: &Fence, batch: &Batch, offset: i64) -> Result<()> {
         let now = self.clock.now().as_microsecond().saturating_sub(offset);
-        let rows = batch.split_rows.iter().chain(&batch.changed);
+        let rows = batch.new_deliveries.iter().chain(&batch.changed_deliveries);
         let due: Vec<(i64, &str, i64)> = rows
-            .filter_map(|row| Some((row.record_id, row.handler, now.saturating_add(row.delay?))))
+            .filter_map(|row| Some((row.record_id, row.handler, now.saturating_add(row.due_in?))))
             .collect();
         let written = self.settler.write_once(fence, batch).await;
         written.map_err(database)?;

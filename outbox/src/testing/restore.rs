@@ -105,15 +105,15 @@ impl Kit {
         match state {
             Restore::Pending | Restore::Delayed(_) => return Ok(()),
             Restore::Unhandled => batch.unhandled.push(record_id),
-            Restore::Completed => batch.done.push(record_id),
+            Restore::Completed => batch.completed.push(record_id),
             Restore::Waiting { .. } | Restore::Retrying { .. } | Restore::Failed { .. } => {
-                batch.split.push(record_id);
+                batch.split_records.push(record_id);
             }
         }
         if let Some(row) = delivery {
             batch.failures.extend(failure_row(&row));
-            batch.split_rows.push(row.clone());
-            batch.changed.push(row);
+            batch.new_deliveries.push(row.clone());
+            batch.changed_deliveries.push(row);
         }
         let mut run = hands.run().await?;
         let fence = run.fence();
@@ -157,7 +157,7 @@ impl Kit {
             )),
             _ => None,
         };
-        let (status, blocking, delay) = match state {
+        let (status, blocking, due_in) = match state {
             Restore::Retrying { due_in, .. } => {
                 let micros = i64::try_from(due_in.as_micros()).unwrap_or(i64::MAX / 4);
                 (DeliveryStatus::Retrying, ordered, Some(micros))
@@ -176,8 +176,8 @@ impl Kit {
             attempt,
             failure_count: attempt - 1,
             first_failed_at: (attempt > 1).then_some(now),
-            delay,
-            was: attempt,
+            due_in,
+            expected_attempt: attempt,
             error: failed.as_ref().map(|failure| failure.text.clone()),
             error_kind: failed.as_ref().map(|failure| failure.kind_name()),
             fingerprint: failed.map(|failure| failure.fingerprint),

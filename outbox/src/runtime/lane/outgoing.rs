@@ -60,12 +60,12 @@ impl Outgoing {
 
     /// How many records are simply completed.
     pub(super) fn completions(&self) -> usize {
-        self.batch.done.len()
+        self.batch.completed.len()
     }
 
     /// Nothing but completed records is to be written.
     pub(super) fn has_only_completions(&self) -> bool {
-        self.batch.only_done() && self.has_only_records_to_forget()
+        self.batch.has_only_completed() && self.has_only_records_to_forget()
     }
 
     fn has_only_records_to_forget(&self) -> bool {
@@ -92,7 +92,7 @@ impl Outgoing {
 
     /// All handlers completed a whole record.
     pub(super) fn complete_record(&mut self, id: i64) {
-        self.batch.done.push(id);
+        self.batch.completed.push(id);
         self.forget.records.push(id);
     }
 
@@ -104,13 +104,13 @@ impl Outgoing {
 
     /// The record gets delivery rows, which are added after this.
     pub(super) fn split_record(&mut self, id: i64) {
-        self.batch.split.push(id);
+        self.batch.split_records.push(id);
         self.forget.records.push(id);
     }
 
     /// A row of a record that is split.
     pub(super) fn add_delivery(&mut self, row: DeliveryRow) {
-        self.batch.split_rows.push(row);
+        self.batch.new_deliveries.push(row);
     }
 
     /// What an attempt made of a delivery. `is_new`: its record was split just now, so the row is
@@ -119,13 +119,13 @@ impl Outgoing {
         let is_same =
             |new: &&mut DeliveryRow| (new.record_id, new.handler) == (row.record_id, row.handler);
         let replaced = if is_new && row.status != DeliveryStatus::Completed {
-            self.batch.split_rows.iter_mut().rev().find(is_same)
+            self.batch.new_deliveries.iter_mut().rev().find(is_same)
         } else {
             None
         };
         match replaced {
             Some(new) => *new = row,
-            None => self.batch.changed.push(row),
+            None => self.batch.changed_deliveries.push(row),
         }
     }
 
@@ -161,11 +161,11 @@ impl Outgoing {
         let is_kept = |partition: u16| !lost.contains(&partition);
         let has_record = |id: &i64| memory.has_record(*id);
         let Self { batch, forget } = self;
-        batch.done.retain(has_record);
+        batch.completed.retain(has_record);
         batch.unhandled.retain(has_record);
-        batch.split.retain(has_record);
-        batch.split_rows.retain(|row| is_kept(row.part));
-        batch.changed.retain(|row| is_kept(row.part));
+        batch.split_records.retain(has_record);
+        batch.new_deliveries.retain(|row| is_kept(row.part));
+        batch.changed_deliveries.retain(|row| is_kept(row.part));
         batch.failures.retain(|row| is_kept(row.part));
         forget.records.retain(has_record);
         forget

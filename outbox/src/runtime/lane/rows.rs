@@ -39,7 +39,7 @@ pub(super) fn rows_after(
                 attempt: next.number,
                 failure_count: next.failure_count,
                 first_failed_at: next.first_failed_at.map(|at| at.as_microsecond()),
-                delay: Some(micros(delay)),
+                due_in: Some(micros(delay)),
                 ..row
             };
             with_failure(row, failure_row(work, handler, failure))
@@ -73,8 +73,8 @@ pub(super) fn waiting_row(
         attempt: attempt.number,
         failure_count: attempt.failure_count,
         first_failed_at: attempt.first_failed_at.map(|at| at.as_microsecond()),
-        delay: None,
-        was: attempt.number,
+        due_in: None,
+        expected_attempt: attempt.number,
         error: None,
         error_kind: None,
         fingerprint: None,

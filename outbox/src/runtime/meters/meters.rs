@@ -59,10 +59,11 @@ impl Meters {
     /// A batch was written.
     pub(crate) fn written(&self, batch: &Batch) {
         let ended = |row: &&DeliveryRow| row.status == DeliveryStatus::Completed;
-        let done = batch.done.len() + batch.changed.iter().filter(ended).count();
+        let done = batch.completed.len() + batch.changed_deliveries.iter().filter(ended).count();
         self.completions.increment(count(done));
-        let size = batch.done.len() + batch.unhandled.len() + batch.split.len();
-        self.batch_size.record(number(size + batch.changed.len()));
+        let size = batch.completed.len() + batch.unhandled.len() + batch.split_records.len();
+        self.batch_size
+            .record(number(size + batch.changed_deliveries.len()));
     }
 
     /// Records were found below what had been read.

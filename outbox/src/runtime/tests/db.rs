@@ -228,17 +228,17 @@ impl Db {
     }
 
     pub(super) fn settle(&mut self, fence: &Fence, batch: &Batch) {
-        for id in &batch.done {
+        for id in &batch.completed {
             self.end(fence, *id, RecordStatus::Completed);
         }
         for id in &batch.unhandled {
             self.end(fence, *id, RecordStatus::Unhandled);
         }
-        let split = batch.split.iter().copied();
+        let split = batch.split_records.iter().copied();
         let split: HashSet<i64> = split
             .filter(|id| self.end(fence, *id, RecordStatus::Split))
             .collect();
-        for row in &batch.split_rows {
+        for row in &batch.new_deliveries {
             let of_row = |other: &Delivery| is_of(other, row);
             if split.contains(&row.record_id) && !self.deliveries.values().any(of_row) {
                 let id = self.deliveries.len();
@@ -247,7 +247,7 @@ impl Db {
             }
         }
         let mut once = HashSet::new();
-        for row in &batch.changed {
+        for row in &batch.changed_deliveries {
             // Which of two a database would take is not said anywhere.
             assert!(once.insert((row.record_id, row.handler)), "twice: {row:?}");
             self.change(fence, row);
@@ -262,7 +262,7 @@ impl Db {
         let now = self.now;
         let found = self.deliveries.values_mut().find(|other| {
             is_of(other, row)
-                && other.attempt.number == row.was
+                && other.attempt.number == row.expected_attempt
                 && [DeliveryStatus::Waiting, DeliveryStatus::Retrying].contains(&other.status)
         });
         match found {
@@ -307,6 +307,6 @@ fn delivery(row: &DeliveryRow, now: i64) -> Delivery {
         status: row.status,
         blocking: row.blocking,
         attempt: super::attempt(row.attempt),
-        due: now + row.delay.unwrap_or(0),
+        due: now + row.due_in.unwrap_or(0),
     }
 }

@@ -95,7 +95,7 @@ impl Bench {
     /// The rows that a batch is to write: splits, then changes.
     fn rows(unwritten: &OutgoingBatch) -> Vec<(i64, &'static str, DeliveryStatus)> {
         let batch = unwritten.batch();
-        let rows = batch.split_rows.iter().chain(&batch.changed);
+        let rows = batch.new_deliveries.iter().chain(&batch.changed_deliveries);
         rows.map(|row| (row.record_id, row.handler, row.status))
             .collect()
     }
@@ -119,7 +119,7 @@ fn a_record_is_done_when_all_its_handlers_are() {
     assert!(!bench.lanes.has_batch());
     bench.ends(1, A, End::Completed);
     let batch = bench.batch();
-    assert_eq!(batch.batch().done, [1]);
+    assert_eq!(batch.batch().completed, [1]);
     assert!(!bench.record(1, &[A, B]), "it is known until it is written");
     bench.lanes.on_written(batch);
     bench.is_empty();
@@ -164,15 +164,15 @@ fn a_retry_gives_rows_to_all_that_stand_in_its_lanes_in_order() {
     bench.ends(1, C, End::Completed);
     bench.ends(1, A, End::RetryIn(5));
     let batch = bench.batch();
-    assert_eq!(batch.batch().split, [1, 2]);
+    assert_eq!(batch.batch().split_records, [1, 2]);
     let rows = [
         (1, "a", DeliveryStatus::Retrying),
         (2, "a", DeliveryStatus::Waiting),
         (2, "c", DeliveryStatus::Waiting),
     ];
     assert_eq!(Bench::rows(&batch), rows);
-    let retry = &batch.batch().split_rows[0];
-    assert_eq!((retry.attempt, retry.delay), (2, Some(5)));
+    let retry = &batch.batch().new_deliveries[0];
+    assert_eq!((retry.attempt, retry.due_in), (2, Some(5)));
     assert!(retry.blocking);
     assert_eq!(bench.runs(), [(2, C)], "the other lane goes on");
     bench.lanes.on_written(batch);
@@ -189,8 +189,11 @@ fn a_failure_that_is_skipped_lets_the_lane_go_on() {
     bench.ends(1, B, End::Failed);
     assert_eq!(bench.runs(), [(2, B)]);
     let batch = bench.batch();
-    assert_eq!(batch.batch().split_rows[0].status, DeliveryStatus::Failed);
-    assert!(!batch.batch().split_rows[0].blocking);
+    assert_eq!(
+        batch.batch().new_deliveries[0].status,
+        DeliveryStatus::Failed
+    );
+    assert!(!batch.batch().new_deliveries[0].blocking);
 }
 
 #[test]

@@ -58,3 +58,13 @@ impl SchemaSql for MySql {
         Ok(found)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_is_rendered() {
+        MigrateStatements::render(&TableNames::usual(), QUOTE).unwrap();
+    }
+}

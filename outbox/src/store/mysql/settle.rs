@@ -48,19 +48,19 @@ impl SettleSql for MySql {
         if ours.is_empty() {
             return tx.rollback().await;
         }
-        if !batch.done.is_empty() {
-            complete(&mut tx, sql, ours, &batch.done, keep).await?;
+        if !batch.completed.is_empty() {
+            complete(&mut tx, sql, ours, &batch.completed, keep).await?;
         }
         if !batch.unhandled.is_empty() {
             let ids = json(&in_order(batch.unhandled.iter().copied()))?;
             let put_aside = guarded(&sql.put_aside, ids, ours);
             put_aside.execute(&mut *tx).await?;
         }
-        if !batch.split.is_empty() {
+        if !batch.split_records.is_empty() {
             split(&mut tx, sql, ours, batch).await?;
         }
-        if !batch.changed.is_empty() {
-            change(&mut tx, sql, ours, &batch.changed).await?;
+        if !batch.changed_deliveries.is_empty() {
+            change(&mut tx, sql, ours, &batch.changed_deliveries).await?;
         }
         if !batch.failures.is_empty() {
             add_failures(&mut tx, sql, ours, batch).await?;
@@ -188,7 +188,7 @@ async fn split(
     ours: &[u16],
     batch: &Batch,
 ) -> Result<(), sqlx::Error> {
-    let ids = json(&in_order(batch.split.iter().copied()))?;
+    let ids = json(&in_order(batch.split_records.iter().copied()))?;
     let lock = sqlx::query_scalar(sql.lock_records.times(ours.len())).bind(ids);
     let lock = ours
         .iter()

@@ -53,3 +53,13 @@ impl SchemaSql for Postgres {
         Ok(found)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_is_rendered() {
+        MigrateStatements::render(&TableNames::usual(), QUOTE).unwrap();
+    }
+}

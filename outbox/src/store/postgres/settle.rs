@@ -25,13 +25,13 @@ impl SettleSql for Postgres {
         batch: &Batch,
         keep: bool,
     ) -> Result<(), sqlx::Error> {
-        if batch.only_done() {
+        if batch.has_only_completed() {
             let statement = if keep {
                 &sql.complete_records_alone
             } else {
                 &sql.delete_records_alone
             };
-            let complete = fenced(statement, fence).bind(&batch.done);
+            let complete = fenced(statement, fence).bind(&batch.completed);
             return complete.execute(connection).await.map(drop);
         }
         // Dropped before its commit, all of it is undone.
@@ -44,20 +44,20 @@ impl SettleSql for Postgres {
         if Self::lock_leases(&mut tx, sql, fence).await?.is_empty() {
             return tx.rollback().await;
         }
-        if !batch.done.is_empty() {
-            complete(&mut tx, sql, fence, &batch.done, keep).await?;
+        if !batch.completed.is_empty() {
+            complete(&mut tx, sql, fence, &batch.completed, keep).await?;
         }
         if !batch.unhandled.is_empty() {
             let put_aside = fenced(&sql.put_aside, fence).bind(&batch.unhandled);
             put_aside.execute(&mut *tx).await?;
         }
-        if !batch.split.is_empty() {
-            let split = fenced(&sql.split_records, fence).bind(&batch.split);
-            let rows = json(&batch.split_rows)?;
+        if !batch.split_records.is_empty() {
+            let split = fenced(&sql.split_records, fence).bind(&batch.split_records);
+            let rows = json(&batch.new_deliveries)?;
             split.bind(rows).execute(&mut *tx).await?;
         }
-        if !batch.changed.is_empty() {
-            change(&mut tx, sql, fence, &batch.changed).await?;
+        if !batch.changed_deliveries.is_empty() {
+            change(&mut tx, sql, fence, &batch.changed_deliveries).await?;
         }
         if !batch.failures.is_empty() {
             add_failures(&mut tx, sql, fence, batch).await?;

@@ -50,3 +50,13 @@ impl SchemaSql for Sqlite {
         Ok(found)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_is_rendered() {
+        MigrateStatements::render(&TableNames::usual(), QUOTE).unwrap();
+    }
+}

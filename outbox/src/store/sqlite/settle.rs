@@ -27,25 +27,25 @@ impl SettleSql for Sqlite {
         batch: &Batch,
         keep: bool,
     ) -> Result<(), sqlx::Error> {
-        if batch.only_done() {
-            complete(connection, sql, fence, &batch.done, keep).await?;
+        if batch.has_only_completed() {
+            complete(connection, sql, fence, &batch.completed, keep).await?;
             return Ok(());
         }
         // The one writer from the start: SQLite may refuse a reader that wants to write. Dropped
         // before its commit, all of it is undone.
         let mut tx = connection.begin_with("begin immediate").await?;
-        if !batch.done.is_empty() {
-            complete(&mut tx, sql, fence, &batch.done, keep).await?;
+        if !batch.completed.is_empty() {
+            complete(&mut tx, sql, fence, &batch.completed, keep).await?;
         }
         if !batch.unhandled.is_empty() {
             let put_aside = fenced(&sql.put_aside, fence).bind(json(&batch.unhandled)?);
             put_aside.execute(&mut *tx).await?;
         }
-        if !batch.split.is_empty() {
+        if !batch.split_records.is_empty() {
             split(&mut tx, sql, fence, batch).await?;
         }
-        if !batch.changed.is_empty() {
-            change(&mut tx, sql, fence, &batch.changed).await?;
+        if !batch.changed_deliveries.is_empty() {
+            change(&mut tx, sql, fence, &batch.changed_deliveries).await?;
         }
         if !batch.failures.is_empty() {
             add_failures(&mut tx, sql, fence, batch).await?;
@@ -148,7 +148,7 @@ async fn split(
     let split: BTreeSet<i64> = sqlx::query_scalar(sql.split_records.clone())
         .bind(fence.json())
         .bind(fence.owner)
-        .bind(json(&batch.split)?)
+        .bind(json(&batch.split_records)?)
         .fetch_all(&mut *connection)
         .await?
         .into_iter()

@@ -21,8 +21,8 @@ fn parked(i: &[i64]) -> Batch {
         ..row
     };
     Batch {
-        split: i.to_vec(),
-        split_rows: vec![
+        split_records: i.to_vec(),
+        new_deliveries: vec![
             scheduled(i[0], "mail"),
             free,
             waiting(i[1], "mail"),
@@ -73,13 +73,13 @@ on_each_database! {
         // Of another handler, and keys that some databases would take for the same.
         let more = db.publish(&[("a", 3), ("A", 3), ("a ", 3), ("ä", 3), ("c", 3)]).await;
         batch = Batch {
-            split: more.clone(),
-            split_rows: ["a", "A", "a ", "ä"].iter().zip(&more)
+            split_records: more.clone(),
+            new_deliveries: ["a", "A", "a ", "ä"].iter().zip(&more)
                 .map(|(key, id)| DeliveryRow { key: (*key).to_owned(), ..waiting(*id, "bill") })
                 .collect(),
             ..Batch::default()
         };
-        batch.split_rows.push(DeliveryRow { key: "c".to_owned(), blocking: false, ..scheduled(more[4], "bill") });
+        batch.new_deliveries.push(DeliveryRow { key: "c".to_owned(), blocking: false, ..scheduled(more[4], "bill") });
         db.settle(&fence, &batch, false).await;
         let all = [named(3, "A"), named(3, "a"), named(3, "a "), named(3, "ä"), named(4, "b")];
         assert_eq!(keys(&[3, 4], 9).await, all);
@@ -92,7 +92,7 @@ on_each_database! {
     async fn a_partition_with_free_deliveries_only_is_not_blocked(db) {
         let i = db.publish(&[("a", 3)]).await;
         let free = DeliveryRow { blocking: false, ..scheduled(i[0], "mail") };
-        db.settle(&db.own().await, &Batch { split: i, split_rows: vec![free], ..Batch::default() }, false).await;
+        db.settle(&db.own().await, &Batch { split_records: i, new_deliveries: vec![free], ..Batch::default() }, false).await;
         let mut connection = db.pool.acquire().await.unwrap();
         assert!(Db::blocking_keys(&mut connection, &db.sql, &[3], 9).await.unwrap().is_empty());
         assert!(Db::blocked_among(&mut connection, &db.sql, &[lane(3, "a", "mail")]).await.unwrap().is_empty());
@@ -140,7 +140,7 @@ on_each_database! {
             }
             drop(connection);
 
-            let over = Batch { changed: vec![completed(&batch.split_rows[0])], ..Batch::default() };
+            let over = Batch { changed_deliveries: vec![completed(&batch.new_deliveries[0])], ..Batch::default() };
             db.settle(&fence, &over, false).await;
             let mut connection = db.pool.acquire().await.unwrap();
             let both = Db::runnable_lanes(&mut connection, &db.sql, &[3, 4], &["mail"], expected, 9).await.unwrap();
@@ -151,8 +151,8 @@ on_each_database! {
             drop(connection);
 
             // One that failed for good and still blocks stands before them too.
-            let blocks = DeliveryRow { status: DeliveryStatus::Failed, blocking: true, ..completed(&batch.split_rows[2]) };
-            db.settle(&fence, &Batch { changed: vec![blocks], ..Batch::default() }, false).await;
+            let blocks = DeliveryRow { status: DeliveryStatus::Failed, blocking: true, ..completed(&batch.new_deliveries[2]) };
+            db.settle(&fence, &Batch { changed_deliveries: vec![blocks], ..Batch::default() }, false).await;
             let mut connection = db.pool.acquire().await.unwrap();
             let one = Db::runnable_lanes(&mut connection, &db.sql, &[3, 4], &["mail"], expected, 9).await.unwrap();
             assert_eq!(one, [lane(4, "b", "mail")]);

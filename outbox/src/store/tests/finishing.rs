@@ -12,12 +12,12 @@ on_each_database! {
         for keep in [true, false] {
             db.run("update outbox_record set status = 'pending'").await;
             db.run("delete from outbox_delivery").await;
-            let batch = Batch { split: i.clone(), split_rows: rows.to_vec(), failures: vec![failure(i[0], 1), failure(i[1], 1)], ..Batch::default() };
+            let batch = Batch { split_records: i.clone(), new_deliveries: rows.to_vec(), failures: vec![failure(i[0], 1), failure(i[1], 1)], ..Batch::default() };
             db.settle(&fence, &batch, keep).await;
-            db.settle(&fence, &Batch { changed: vec![completed(&rows[0])], ..Batch::default() }, keep).await;
+            db.settle(&fence, &Batch { changed_deliveries: vec![completed(&rows[0])], ..Batch::default() }, keep).await;
             assert_eq!(db.statuses().await, ["split", "split"]);
             assert_eq!(db.texts("select status from outbox_delivery order by id").await, ["completed", "waiting", "retrying"]);
-            db.settle(&fence, &Batch { changed: vec![completed(&rows[1])], ..Batch::default() }, keep).await;
+            db.settle(&fence, &Batch { changed_deliveries: vec![completed(&rows[1])], ..Batch::default() }, keep).await;
             if keep {
                 assert_eq!(db.statuses().await, ["completed", "split"]);
                 let dated = db.numbers("select record_id from outbox_delivery where finished_at is not null").await;
@@ -38,8 +38,8 @@ on_each_database! {
         let fence = db.own().await;
         let rows = vec![scheduled(i[0], "mail"), scheduled(i[0], "bill")];
         let changed = rows.iter().map(completed).collect();
-        db.settle(&fence, &Batch { split: i, split_rows: rows, ..Batch::default() }, false).await;
-        db.settle(&fence, &Batch { changed, ..Batch::default() }, false).await;
+        db.settle(&fence, &Batch { split_records: i, new_deliveries: rows, ..Batch::default() }, false).await;
+        db.settle(&fence, &Batch { changed_deliveries: changed, ..Batch::default() }, false).await;
         assert!(db.statuses().await.is_empty());
         assert!(db.deliveries().await.is_empty());
     }
@@ -49,9 +49,9 @@ on_each_database! {
         for _ in 0..20 {
             let i = db.publish(&[("a", 3), ("b", 3)]).await;
             let of = |handler| [scheduled(i[0], handler), scheduled(i[1], handler)];
-            let split_rows = [of("mail"), of("bill")].concat();
-            db.settle(&fence, &Batch { split: i.clone(), split_rows, ..Batch::default() }, false).await;
-            let ends = |handler| Batch { changed: of(handler).iter().map(completed).collect(), ..Batch::default() };
+            let new_deliveries = [of("mail"), of("bill")].concat();
+            db.settle(&fence, &Batch { split_records: i.clone(), new_deliveries, ..Batch::default() }, false).await;
+            let ends = |handler| Batch { changed_deliveries: of(handler).iter().map(completed).collect(), ..Batch::default() };
             let (mail, bill) = (ends("mail"), ends("bill"));
             tokio::join!(db.settle(&fence, &mail, false), db.settle(&fence, &bill, false));
             assert!(db.statuses().await.is_empty());
@@ -64,9 +64,9 @@ on_each_database! {
         let rows = vec![scheduled(i[0], "mail"), scheduled(i[0], "bill")];
         let failed = DeliveryRow { status: DeliveryStatus::Failed, ..completed(&rows[0]) };
         let ended = completed(&rows[1]);
-        db.settle(&fence, &Batch { split: i, split_rows: rows, ..Batch::default() }, false).await;
-        db.settle(&fence, &Batch { changed: vec![failed], ..Batch::default() }, false).await;
-        db.settle(&fence, &Batch { changed: vec![ended], ..Batch::default() }, false).await;
+        db.settle(&fence, &Batch { split_records: i, new_deliveries: rows, ..Batch::default() }, false).await;
+        db.settle(&fence, &Batch { changed_deliveries: vec![failed], ..Batch::default() }, false).await;
+        db.settle(&fence, &Batch { changed_deliveries: vec![ended], ..Batch::default() }, false).await;
         assert_eq!(db.statuses().await, ["split"]);
         assert_eq!(db.texts("select status from outbox_delivery order by id").await, ["failed", "completed"]);
     }
@@ -75,11 +75,11 @@ on_each_database! {
         let i = db.publish(&[("a", 3), ("b", 3)]).await;
         let fence = db.own().await;
         let mut row = scheduled(i[0], "mail");
-        let split = Batch { split: i.clone(), split_rows: vec![row.clone(), scheduled(i[1], "mail")], failures: vec![failure(i[1], 1)], ..Batch::default() };
+        let split = Batch { split_records: i.clone(), new_deliveries: vec![row.clone(), scheduled(i[1], "mail")], failures: vec![failure(i[1], 1)], ..Batch::default() };
         db.settle(&fence, &split, false).await;
         for attempt in 1..=53 {
-            row = DeliveryRow { attempt: attempt + 1, was: row.attempt, ..row };
-            let batch = Batch { changed: vec![row.clone()], failures: vec![failure(i[0], attempt)], ..Batch::default() };
+            row = DeliveryRow { attempt: attempt + 1, expected_attempt: row.attempt, ..row };
+            let batch = Batch { changed_deliveries: vec![row.clone()], failures: vec![failure(i[0], attempt)], ..Batch::default() };
             db.settle(&fence, &batch, false).await;
         }
         let attempts = db.numbers(&format!("select attempt from outbox_failure where record_id = {} order by attempt", i[0])).await;
@@ -93,9 +93,9 @@ on_each_database! {
         let i = db.publish(&[("a", 3)]).await;
         let fence = db.own().await;
         let row = scheduled(i[0], "mail");
-        db.settle(&fence, &Batch { split: i.clone(), split_rows: vec![row.clone()], ..Batch::default() }, false).await;
-        db.settle(&fence, &Batch { changed: vec![completed(&row)], ..Batch::default() }, false).await;
-        db.settle(&fence, &Batch { changed: vec![row], failures: vec![failure(i[0], 2)], ..Batch::default() }, false).await;
+        db.settle(&fence, &Batch { split_records: i.clone(), new_deliveries: vec![row.clone()], ..Batch::default() }, false).await;
+        db.settle(&fence, &Batch { changed_deliveries: vec![completed(&row)], ..Batch::default() }, false).await;
+        db.settle(&fence, &Batch { changed_deliveries: vec![row], failures: vec![failure(i[0], 2)], ..Batch::default() }, false).await;
         assert!(db.numbers("select attempt from outbox_failure").await.is_empty());
     }
 
@@ -104,7 +104,7 @@ on_each_database! {
         let mut fence = db.own().await;
         let elsewhere = DeliveryRow { part: 4, ..scheduled(i[2], "mail") };
         let rows = vec![scheduled(i[0], "mail"), scheduled(i[1], "mail"), scheduled(i[1], "post"), elsewhere];
-        db.settle(&fence, &Batch { split: i.clone(), split_rows: rows, ..Batch::default() }, false).await;
+        db.settle(&fence, &Batch { split_records: i.clone(), new_deliveries: rows, ..Batch::default() }, false).await;
         fence.leases.retain(|lease| lease.part == 3);
         let mut connection = db.pool.acquire().await.unwrap();
         Db::rename_handler(&mut connection, &db.sql, &older(&fence), HandlerRename { from: "mail", to: "post" }).await.unwrap();

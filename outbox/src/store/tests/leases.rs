@@ -207,7 +207,7 @@ async fn who_freezes_in_a_batch_of_postgres_loses_its_locks() {
         .await
         .unwrap();
     let batch = Batch {
-        done: vec![ids[0]],
+        completed: vec![ids[0]],
         unhandled: vec![ids[1]],
         ..Batch::default()
     };
@@ -236,11 +236,11 @@ async fn nothing_of_settling_stays_in_the_session() {
     let ids = db.publish(&[("key", 1), ("key", 1), ("key", 1)]).await;
     let batches = [
         Batch {
-            done: vec![ids[0]],
+            completed: vec![ids[0]],
             ..Batch::default()
         },
         Batch {
-            done: vec![ids[1]],
+            completed: vec![ids[1]],
             unhandled: vec![ids[2]],
             ..Batch::default()
         },

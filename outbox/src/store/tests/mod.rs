@@ -2,6 +2,7 @@
 
 mod database;
 mod deliveries;
+mod files;
 mod finishing;
 mod leases;
 mod reading;
@@ -93,8 +94,8 @@ fn scheduled(record_id: i64, handler: &'static str) -> DeliveryRow {
         attempt: 2,
         failure_count: 1,
         first_failed_at: Some(1_700_000_000_123_456),
-        delay: Some(10_000_000),
-        was: 1,
+        due_in: Some(10_000_000),
+        expected_attempt: 1,
         error: Some("it broke: ä".to_owned()),
         error_kind: Some("failed"),
         fingerprint: Some("f1".to_owned()),
@@ -108,7 +109,7 @@ fn waiting(record_id: i64, handler: &'static str) -> DeliveryRow {
         attempt: 1,
         failure_count: 0,
         first_failed_at: None,
-        delay: None,
+        due_in: None,
         error: None,
         error_kind: None,
         fingerprint: None,
@@ -121,8 +122,8 @@ fn completed(row: &DeliveryRow) -> DeliveryRow {
     DeliveryRow {
         status: DeliveryStatus::Completed,
         blocking: false,
-        delay: None,
-        was: row.attempt,
+        due_in: None,
+        expected_attempt: row.attempt,
         error: None,
         error_kind: None,
         fingerprint: None,

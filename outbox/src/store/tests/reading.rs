@@ -66,7 +66,7 @@ on_each_database! {
     async fn only_pending_records_are_pending(db) {
         let i = db.publish(&[("a", 3), ("a", 3), ("a", 3), ("a", 3)]).await;
         let fence = db.own().await;
-        let batch = Batch { done: vec![i[0]], unhandled: vec![i[1]], split: vec![i[2]], ..Batch::default() };
+        let batch = Batch { completed: vec![i[0]], unhandled: vec![i[1]], split_records: vec![i[2]], ..Batch::default() };
         db.settle(&fence, &batch, true).await;
         db.publish_in(60, 3).await;
         let mut connection = db.pool.acquire().await.unwrap();
@@ -99,17 +99,17 @@ on_each_database! {
         let in_seconds = |mut row: crate::store::DeliveryRow, key: &str, part, seconds: i64| {
             row.key = key.to_owned();
             row.part = part;
-            row.delay = Some(seconds * 1_000_000);
+            row.due_in = Some(seconds * 1_000_000);
             row
         };
-        let split_rows = vec![
+        let new_deliveries = vec![
             in_seconds(scheduled(i[0], "mail"), "a", 3, 300),
             in_seconds(scheduled(i[0], "bill"), "a", 3, 50),
             in_seconds(scheduled(i[1], "mail"), "b", 3, 100),
             in_seconds(scheduled(i[2], "mail"), "c", 4, 200),
             waiting(i[3], "mail"),
         ];
-        db.settle(&fence, &Batch { split: i.clone(), split_rows, ..Batch::default() }, false).await;
+        db.settle(&fence, &Batch { split_records: i.clone(), new_deliveries, ..Batch::default() }, false).await;
         let mut connection = db.pool.acquire().await.unwrap();
         let mut read = async |parts: &[u16], handlers: &[&str], seconds: i64, limit| {
             let micros = seconds * 1_000_000;
@@ -147,7 +147,7 @@ on_each_database! {
         let i = db.publish(&[("a", 3)]).await;
         db.publish_in(100, 1).await;
         let fence = db.own().await;
-        let batch = Batch { split: i.clone(), split_rows: vec![scheduled(i[0], "mail")], ..Batch::default() };
+        let batch = Batch { split_records: i.clone(), new_deliveries: vec![scheduled(i[0], "mail")], ..Batch::default() };
         db.settle(&fence, &batch, false).await;
         let mut connection = db.pool.acquire().await.unwrap();
         let mut next = async |parts: &[u16], handlers: &[&str], offset| {

@@ -10,10 +10,10 @@ use crate::store::{Batch, DeliveryRow, FetchSql as _, SettleSql as _};
 /// Everything that a batch can hold, on three records.
 fn mixed(ids: &[i64]) -> Batch {
     Batch {
-        done: vec![ids[0]],
+        completed: vec![ids[0]],
         unhandled: vec![ids[1]],
-        split: vec![ids[2]],
-        split_rows: vec![scheduled(ids[2], "mail"), waiting(ids[2], "bill")],
+        split_records: vec![ids[2]],
+        new_deliveries: vec![scheduled(ids[2], "mail"), waiting(ids[2], "bill")],
         failures: vec![failure(ids[2], 1)],
         ..Batch::default()
     }
@@ -23,7 +23,7 @@ on_each_database! {
     async fn finished_records_are_deleted(db) {
         let i = db.publish(&[("a", 3), ("b", 3), ("c", 4)]).await;
         let fence = db.own().await;
-        db.settle(&fence, &Batch { done: vec![i[2], i[0]], ..Batch::default() }, false).await;
+        db.settle(&fence, &Batch { completed: vec![i[2], i[0]], ..Batch::default() }, false).await;
         assert_eq!(db.numbers("select id from outbox_record").await, [i[1]]);
     }
 
@@ -31,7 +31,7 @@ on_each_database! {
         let i = db.publish(&[("a", 3), ("b", 3)]).await;
         let later = db.publish_in(60, 3).await;
         let fence = db.own().await;
-        db.settle(&fence, &Batch { done: vec![later, i[0]], ..Batch::default() }, true).await;
+        db.settle(&fence, &Batch { completed: vec![later, i[0]], ..Batch::default() }, true).await;
         assert_eq!(db.statuses().await, ["completed", "pending", "completed"]);
         let dated = db.numbers("select id from outbox_record where completed_at is not null order by id").await;
         assert_eq!(dated, [i[0], later]);
@@ -57,17 +57,17 @@ on_each_database! {
         let i = db.publish(&[("a", 3), ("b", 3), ("a", 3), ("a", 3)]).await;
         let fence = db.own_as(uuid::Uuid::now_v7(), 0).await;
         let row = scheduled(i[3], "mail");
-        db.settle(&fence, &Batch { split: vec![i[3]], split_rows: vec![row.clone()], failures: vec![failure(i[3], 1)], ..Batch::default() }, true).await;
+        db.settle(&fence, &Batch { split_records: vec![i[3]], new_deliveries: vec![row.clone()], failures: vec![failure(i[3], 1)], ..Batch::default() }, true).await;
         let before = (db.statuses().await, db.deliveries().await);
         let next = db.own().await;
         for stale in [&fence, &older(&next), &foreign(&next)] {
             for keep in [true, false] {
                 let mut batch = mixed(&i);
-                batch.changed = vec![completed(&row)];
+                batch.changed_deliveries = vec![completed(&row)];
                 // So late an attempt would make the first one forgotten.
                 batch.failures.push(failure(i[3], 51));
                 db.settle(stale, &batch, keep).await;
-                db.settle(stale, &Batch { done: i.clone(), ..Batch::default() }, keep).await;
+                db.settle(stale, &Batch { completed: i.clone(), ..Batch::default() }, keep).await;
                 assert_eq!((db.statuses().await, db.deliveries().await), before);
                 assert_eq!(db.numbers("select attempt from outbox_failure").await, [1]);
             }
@@ -81,11 +81,11 @@ on_each_database! {
         let i = db.publish(&[("a", 3), ("b", 4)]).await;
         let mut fence = db.own().await;
         fence.leases.retain(|lease| lease.part == 4);
-        db.settle(&fence, &Batch { done: i.clone(), ..Batch::default() }, true).await;
+        db.settle(&fence, &Batch { completed: i.clone(), ..Batch::default() }, true).await;
         assert_eq!(db.statuses().await, ["pending", "completed"]);
         db.settle(&fence, &Batch { unhandled: i.clone(), ..Batch::default() }, true).await;
         assert_eq!(db.statuses().await, ["pending", "completed"]);
-        let split = Batch { split: vec![i[0]], split_rows: vec![scheduled(i[0], "mail")], failures: vec![failure(i[0], 1)], ..Batch::default() };
+        let split = Batch { split_records: vec![i[0]], new_deliveries: vec![scheduled(i[0], "mail")], failures: vec![failure(i[0], 1)], ..Batch::default() };
         db.settle(&fence, &split, true).await;
         assert_eq!(db.statuses().await, ["pending", "completed"]);
         assert!(db.deliveries().await.is_empty());
@@ -100,7 +100,7 @@ on_each_database! {
         db.settle(&fence, &mixed(&i), true).await;
         assert_eq!((db.statuses().await, db.deliveries().await), once);
         // Nor does what is over come back.
-        let again = Batch { unhandled: vec![i[0]], done: vec![i[1], i[2]], ..Batch::default() };
+        let again = Batch { unhandled: vec![i[0]], completed: vec![i[1], i[2]], ..Batch::default() };
         db.settle(&fence, &again, true).await;
         assert_eq!((db.statuses().await, db.deliveries().await), once);
         assert_eq!(db.numbers("select count(*) from outbox_failure").await, [1]);
@@ -109,7 +109,7 @@ on_each_database! {
     async fn a_record_that_is_split_again_keeps_the_deliveries_that_it_has(db) {
         let i = db.publish(&[("a", 3)]).await;
         let fence = db.own().await;
-        let split = |split_rows| Batch { split: i.clone(), split_rows, ..Batch::default() };
+        let split = |new_deliveries| Batch { split_records: i.clone(), new_deliveries, ..Batch::default() };
         db.settle(&fence, &split(vec![scheduled(i[0], "mail")]), false).await;
         db.run("update outbox_record set status = 'pending'").await;
         db.settle(&fence, &split(vec![waiting(i[0], "mail"), waiting(i[0], "bill")]), false).await;
@@ -123,8 +123,8 @@ on_each_database! {
         let i = db.publish(&[("a", 3), ("a", 3), ("a", 3)]).await;
         let fence = db.own().await;
         // Neither the order of the ids nor that of the list of records.
-        let split_rows = vec![scheduled(i[1], "mail"), waiting(i[2], "mail"), waiting(i[0], "mail")];
-        db.settle(&fence, &Batch { split: vec![i[2], i[0], i[1]], split_rows, ..Batch::default() }, false).await;
+        let new_deliveries = vec![scheduled(i[1], "mail"), waiting(i[2], "mail"), waiting(i[0], "mail")];
+        db.settle(&fence, &Batch { split_records: vec![i[2], i[0], i[1]], new_deliveries, ..Batch::default() }, false).await;
         assert_eq!(db.numbers("select record_id from outbox_delivery order by id").await, [i[1], i[2], i[0]]);
     }
 
@@ -132,12 +132,12 @@ on_each_database! {
         let i = db.publish(&[("a", 3), ("b", 3)]).await;
         let fence = db.own().await;
         let rows = vec![scheduled(i[0], "mail"), scheduled(i[1], "mail")];
-        db.settle(&fence, &Batch { split: i.clone(), split_rows: rows, ..Batch::default() }, false).await;
+        db.settle(&fence, &Batch { split_records: i.clone(), new_deliveries: rows, ..Batch::default() }, false).await;
         let changed = |was, status| {
             let row = DeliveryRow {
-                status, was, attempt: 3, failure_count: 2, error: None, blocking: false, delay: None, ..scheduled(i[0], "mail")
+                status, expected_attempt: was, attempt: 3, failure_count: 2, error: None, blocking: false, due_in: None, ..scheduled(i[0], "mail")
             };
-            Batch { changed: vec![row], ..Batch::default() }
+            Batch { changed_deliveries: vec![row], ..Batch::default() }
         };
         let unchanged = db.deliveries().await;
         db.settle(&fence, &changed(1, DeliveryStatus::Failed), false).await;
@@ -187,7 +187,7 @@ on_each_database! {
         let fence = db.own().await;
         let mut connection = db.pool.acquire().await.unwrap();
         Db::configure(&mut connection, true).await.unwrap();
-        let batch = Batch { done: i, ..Batch::default() };
+        let batch = Batch { completed: i, ..Batch::default() };
         Db::settle(&mut connection, &db.sql, &fence, &batch, false).await.unwrap();
         drop(connection);
         assert!(db.statuses().await.is_empty());
@@ -211,8 +211,8 @@ async fn who_takes_over_waits_for_the_end_of_a_batch() {
         .await
         .unwrap();
     let batch = Batch {
-        split: vec![id],
-        split_rows: vec![scheduled(id, "mail")],
+        split_records: vec![id],
+        new_deliveries: vec![scheduled(id, "mail")],
         ..Batch::default()
     };
     let mut settler = db.pool.acquire().await.unwrap();

@@ -39,8 +39,8 @@ json_table(?, '$[*]' columns (
     attempt bigint path '$.attempt',
     failure_count bigint path '$.failure_count',
     first_failed_at bigint path '$.first_failed_at',
-    delay bigint path '$.delay',
-    was bigint path '$.was',
+    due_in bigint path '$.due_in',
+    expected_attempt bigint path '$.expected_attempt',
     error longtext character set utf8mb4 path '$.error',
     error_kind varchar(255) character set utf8mb4 path '$.error_kind',
     fingerprint varchar(255) character set utf8mb4 path '$.fingerprint'
@@ -52,7 +52,7 @@ insert ignore into {delivery} (record_id, part, `key`, handler, status, blocking
     first_failed_at, due_at, error, error_kind, fingerprint)
 select u.record_id, u.part, u.record_key, u.handler, u.status, u.blocking, u.attempt, u.failure_count,
     timestamp('1970-01-01') + interval u.first_failed_at microsecond,
-    utc_timestamp(6) + interval u.delay microsecond, u.error, u.error_kind, u.fingerprint
+    utc_timestamp(6) + interval u.due_in microsecond, u.error, u.error_kind, u.fingerprint
 from {given_deliveries} order by u.place
 
 -- name: change_deliveries
@@ -61,11 +61,11 @@ from {given_deliveries} order by u.place
 update {given_deliveries} straight_join {delivery} d force index (record_id) on d.record_id = u.record_id and d.handler = u.handler
 set d.status = u.status, d.blocking = u.blocking, d.attempt = u.attempt, d.failure_count = u.failure_count,
     d.first_failed_at = timestamp('1970-01-01') + interval u.first_failed_at microsecond,
-    d.due_at = utc_timestamp(6) + interval u.delay microsecond,
+    d.due_at = utc_timestamp(6) + interval u.due_in microsecond,
     d.finished_at = if(u.status = 'completed', utc_timestamp(6), null),
     d.error = coalesce(u.error, d.error), d.error_kind = coalesce(u.error_kind, d.error_kind),
     d.fingerprint = coalesce(u.fingerprint, d.fingerprint)
-where d.attempt = u.was and d.status in ('waiting', 'retrying') and d.part in ([[?]])
+where d.attempt = u.expected_attempt and d.status in ('waiting', 'retrying') and d.part in ([[?]])
 
 -- fragment: given_failures
 json_table(?, '$[*]' columns (

@@ -49,12 +49,12 @@ insert into {delivery} (record_id, part, key, handler, status, blocking, attempt
     due_at, error, error_kind, fingerprint)
 select u.record_id, u.part, u.key, u.handler, u.status, u.blocking, u.attempt, u.failure_count,
     timestamptz 'epoch' + u.first_failed_at * interval '1 microsecond',
-    clock_timestamp() + u.delay * interval '1 microsecond', u.error, u.error_kind, u.fingerprint
+    clock_timestamp() + u.due_in * interval '1 microsecond', u.error, u.error_kind, u.fingerprint
 from rows from (json_to_recordset($5::json) as (
     record_id bigint, part smallint, key text, handler text, status text, blocking boolean, attempt bigint,
-    failure_count bigint, first_failed_at bigint, delay bigint, error text, error_kind text, fingerprint text
+    failure_count bigint, first_failed_at bigint, due_in bigint, error text, error_kind text, fingerprint text
 )) with ordinality as u (record_id, part, key, handler, status, blocking, attempt, failure_count, first_failed_at,
-    delay, error, error_kind, fingerprint, place)
+    due_in, error, error_kind, fingerprint, place)
 join split on split.id = u.record_id
 order by u.place
 on conflict (record_id, handler) do nothing
@@ -65,15 +65,15 @@ on conflict (record_id, handler) do nothing
 update {delivery} d set
     status = u.status, blocking = u.blocking, attempt = u.attempt, failure_count = u.failure_count,
     first_failed_at = timestamptz 'epoch' + u.first_failed_at * interval '1 microsecond',
-    due_at = clock_timestamp() + u.delay * interval '1 microsecond',
+    due_at = clock_timestamp() + u.due_in * interval '1 microsecond',
     finished_at = case when u.status = 'completed' then clock_timestamp() end,
     error = coalesce(u.error, d.error), error_kind = coalesce(u.error_kind, d.error_kind),
     fingerprint = coalesce(u.fingerprint, d.fingerprint)
 from json_to_recordset($4::json) as u (
     record_id bigint, handler text, status text, blocking boolean, attempt bigint, failure_count bigint,
-    first_failed_at bigint, delay bigint, was bigint, error text, error_kind text, fingerprint text
+    first_failed_at bigint, due_in bigint, expected_attempt bigint, error text, error_kind text, fingerprint text
 )
-where d.record_id = u.record_id and d.handler = u.handler and d.attempt = u.was
+where d.record_id = u.record_id and d.handler = u.handler and d.attempt = u.expected_attempt
     and d.status in ('waiting', 'retrying') and d.part = {ours}
 
 -- name: add_failures

@@ -30,7 +30,7 @@ insert into {delivery} (record_id, part, key, handler, status, blocking, attempt
     due_at, error, error_kind, fingerprint)
 select u.value ->> 'record_id', u.value ->> 'part', u.value ->> 'key', u.value ->> 'handler', u.value ->> 'status',
     u.value ->> 'blocking', u.value ->> 'attempt', u.value ->> 'failure_count', u.value ->> 'first_failed_at',
-    {now} + (u.value ->> 'delay'), u.value ->> 'error', u.value ->> 'error_kind', u.value ->> 'fingerprint'
+    {now} + (u.value ->> 'due_in'), u.value ->> 'error', u.value ->> 'error_kind', u.value ->> 'fingerprint'
 from json_each(?1) u where true order by u.key
 on conflict (record_id, handler) do nothing
 
@@ -40,13 +40,13 @@ on conflict (record_id, handler) do nothing
 update {delivery} as d set
     status = u.value ->> 'status', blocking = u.value ->> 'blocking', attempt = u.value ->> 'attempt',
     failure_count = u.value ->> 'failure_count', first_failed_at = u.value ->> 'first_failed_at',
-    due_at = {now} + (u.value ->> 'delay'),
+    due_at = {now} + (u.value ->> 'due_in'),
     finished_at = case when u.value ->> 'status' = 'completed' then {now} end,
     error = coalesce(u.value ->> 'error', d.error), error_kind = coalesce(u.value ->> 'error_kind', d.error_kind),
     fingerprint = coalesce(u.value ->> 'fingerprint', d.fingerprint)
 from json_each(?3) as u
 where d.record_id = u.value ->> 'record_id' and d.handler = u.value ->> 'handler'
-    and +d.attempt = u.value ->> 'was' and +d.status in ('waiting', 'retrying') and +d.part in {ours}
+    and +d.attempt = u.value ->> 'expected_attempt' and +d.status in ('waiting', 'retrying') and +d.part in {ours}
 
 -- name: add_failures
 -- ?3 failures as JSON

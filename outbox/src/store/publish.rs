@@ -1,0 +1,115 @@
+//! What is published, and the statements that write it.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::StatementSql;
+#[cfg(feature = "testing")]
+use super::TableNames;
+use crate::record::Record;
+
+/// The statements of publishing.
+pub trait PublishSql: StatementSql {
+    /// Writes one record. `None` if its dedup key is there already.
+    fn insert(
+        connection: &mut Self::Connection,
+        sql: &Self::Statements,
+        record: &NewRecord,
+    ) -> impl Future<Output = Result<Option<i64>, sqlx::Error>> + Send;
+
+    /// Writes all records in one statement, in their order. They are of one event, published at
+    /// once: only their ids, keys, partitions and payloads differ. They have no dedup keys.
+    fn insert_all(
+        connection: &mut Self::Connection,
+        sql: &Self::Statements,
+        records: &[NewRecord],
+    ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
+
+    /// Corrects the time of publishing, in microseconds since 1970. Only the test kit does this,
+    /// and that is on SQLite.
+    #[cfg(feature = "testing")]
+    fn stamp(
+        _: &mut Self::Connection,
+        _: &TableNames,
+        _: uuid::Uuid,
+        _: i64,
+    ) -> impl Future<Output = Result<(), sqlx::Error>> + Send {
+        async { Ok(()) }
+    }
+}
+
+/// A record that is about to be written.
+#[derive(Debug)]
+pub struct NewRecord {
+    pub(crate) record: Record,
+    pub(crate) partition: u16,
+    pub(crate) due: Due,
+    pub(crate) dedup_key: Option<String>,
+}
+
+impl NewRecord {
+    /// As JSON text; none if there are none.
+    pub(crate) fn headers(&self) -> Option<String> {
+        let headers = &self.record.headers;
+        (!headers.is_empty())
+            .then(|| serde_json::to_string(headers).ok())
+            .flatten()
+    }
+}
+
+/// When a record is to be handled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Due {
+    Now,
+    /// That long after the moment at which the database writes it.
+    In(Duration),
+    At(Timestamp),
+}
+
+impl Due {
+    /// On a database's clock that is this many microseconds behind.
+    pub(crate) fn shifted(self, micros: i64) -> Self {
+        match self {
+            Self::In(delay) => {
+                let shift = Duration::from_micros(u64::try_from(micros).unwrap_or(0));
+                Self::In(delay.saturating_add(shift))
+            }
+            due => due,
+        }
+    }
+
+    /// Microseconds: after the database's present, and since 1970. At most one is there.
+    pub(crate) fn micros(self) -> (Option<i64>, Option<i64>) {
+        match self {
+            Self::Now => (None, None),
+            Self::In(delay) => (Some(micros(delay)), None),
+            Self::At(at) => {
+                let latest = 253_402_300_799_000_000; // the end of the year 9999
+                (None, Some(at.as_microsecond().clamp(0, latest)))
+            }
+        }
+    }
+}
+
+/// That long, in microseconds; at most 100 years, beyond which databases differ in what a date
+/// can be.
+pub(crate) fn micros(time: Duration) -> i64 {
+    const LONGEST: i64 = 100 * 366 * 24 * 3600 * 1_000_000;
+    i64::try_from(time.as_micros()).map_or(LONGEST, |micros| micros.min(LONGEST))
+}
+
+/// What differs between records, as one JSON array of arrays, for databases without array
+/// parameters: id, key, partition, payload.
+#[cfg(any(feature = "mysql", feature = "sqlite"))]
+pub(super) fn as_json(new: &[NewRecord]) -> Result<String, sqlx::Error> {
+    let rows = new.iter().map(
+        |NewRecord {
+             record, partition, ..
+         }| {
+            let id = record.event_id.simple().to_string();
+            (id, &record.key, partition, &record.payload)
+        },
+    );
+    super::settle::json(&rows.collect::<Vec<_>>())
+}
