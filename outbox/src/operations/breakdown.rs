@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     outbox::{Result, error::While as _},
-    store::{Database, SAMPLE_END, SampleExtent, StatusCount, StatusSample, Table},
+    store::{Database, OPEN, SAMPLE_END, SampleExtent, StatusCount, StatusSample},
 };
 
 /// How much there is of each kind; see [`Operations::estimated_counts_by_event`].
@@ -49,7 +49,7 @@ impl<Db: Database> Operations<'_, Db> {
                 exact: true,
             });
         }
-        let counted = Db::events_of(&mut connection, self.names(), &parts).await;
+        let counted = self.operator(&mut connection).events_of(&parts).await;
         let mut events: BTreeMap<String, Counts> = BTreeMap::new();
         for mut one in scaled(counted.doing(doing)?, of) {
             let event = one.event.take().unwrap_or_default();
@@ -69,7 +69,10 @@ impl<Db: Database> Operations<'_, Db> {
         let doing = "counting errors";
         let mut connection = self.connection(doing).await?;
         let extent = extent(of.failed);
-        let errors = Db::errors_of(&mut connection, self.names(), extent, LARGEST_PAGE).await;
+        let errors = self
+            .operator(&mut connection)
+            .errors_of(extent, LARGEST_PAGE)
+            .await;
         let mut items = errors.doing(doing)?;
         if extent == SampleExtent::Ends {
             let seen: u64 = items.iter().map(|error| error.count).sum();
@@ -84,28 +87,14 @@ impl<Db: Database> Operations<'_, Db> {
     }
 }
 
-/// What is unfinished, and how much of it is looked at.
+/// What is unfinished, and how much of it is read.
 fn parts(of: &Counts) -> Vec<StatusSample> {
-    let part = |table, status, count| {
-        (count > 0).then_some(StatusSample {
-            table,
-            status,
-            extent: extent(count),
-        })
+    let there = OPEN.iter().filter(|status| of_status(of, **status) > 0);
+    let sample = |status: &Status| StatusSample {
+        status: *status,
+        extent: extent(of_status(of, *status)),
     };
-    let of_record = |status: RecordStatus, count| part(Table::Record, status.as_str(), count);
-    let of_delivery = |status: DeliveryStatus, count| part(Table::Delivery, status.as_str(), count);
-    [
-        of_record(RecordStatus::Pending, of.pending),
-        of_record(RecordStatus::Scheduled, of.scheduled),
-        of_record(RecordStatus::Unhandled, of.unhandled),
-        of_delivery(DeliveryStatus::Waiting, of.waiting),
-        of_delivery(DeliveryStatus::Retrying, of.retrying),
-        of_delivery(DeliveryStatus::Failed, of.failed),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+    there.map(sample).collect()
 }
 
 fn extent(count: u64) -> SampleExtent {
@@ -172,13 +161,15 @@ mod tests {
         ];
         let counts: Vec<u64> = scaled(seen, &of).iter().map(|one| one.count).collect();
         assert_eq!(counts, [7, 150_000, 50_000]);
-        let extents: Vec<(&str, SampleExtent)> =
-            parts(&of).iter().map(|p| (p.status, p.extent)).collect();
+        let extents: Vec<(String, SampleExtent)> = parts(&of)
+            .iter()
+            .map(|p| (p.status.to_string(), p.extent))
+            .collect();
         assert_eq!(
             extents,
             [
-                ("pending", SampleExtent::All),
-                ("failed", SampleExtent::Ends)
+                ("pending".to_owned(), SampleExtent::All),
+                ("failed".to_owned(), SampleExtent::Ends)
             ]
         );
     }

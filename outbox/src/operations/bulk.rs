@@ -105,7 +105,7 @@ impl<'a, Db: Database> Bulk<'a, Db> {
         };
         let step = match (self.verb, self.of) {
             (Verb::Replay, Of::Deliveries) => Step::Replay(&batch.deliveries),
-            (Verb::Replay, _) => Step::BringForward(&batch.records),
+            (Verb::Replay, _) => Step::MakeDueNow(&batch.records),
             (Verb::Discard, Of::Deliveries) => Step::Discard {
                 deliveries: &batch.deliveries,
                 records: &batch.records,
@@ -186,7 +186,7 @@ impl<Db: Database> Pruning<'_, Db> {
         let Some(mut over) = self.look().await? else {
             return Ok(None);
         };
-        over.retain(|one| ours(one.part));
+        over.retain(|one| ours(one.partition));
         if over.is_empty() {
             return Ok(Some(0));
         }
@@ -201,16 +201,18 @@ impl<Db: Database> Pruning<'_, Db> {
         };
         let doing = "looking for finished records";
         let mut connection = self.operations.connection(doing).await?;
-        let names = self.operations.names();
-        let mut looked_at = Db::prunable(&mut connection, names, after, self.micros, BATCH)
+        let mut looked_at = self
+            .operations
+            .operator(&mut connection)
+            .prunable(after, self.micros, BATCH)
             .await
             .doing(doing)?;
         // Ids are in the order of publishing: after a thousand that are too young there is
         // nothing old, and the rest of the table need not be read.
-        let goes_on = !looked_at.iter().all(|one| one.young);
+        let goes_on = !looked_at.iter().all(|one| one.is_recent);
         let last = looked_at.last().map(|one| one.id);
         self.after = last.filter(|_| goes_on);
-        looked_at.retain(|one| one.over);
+        looked_at.retain(|one| one.is_over);
         Ok(last.map(|_| looked_at))
     }
 }

@@ -35,7 +35,7 @@ impl<Db: Database> Operations<'_, Db> {
     /// # Errors
     /// When the database fails.
     pub async fn replay_record(&self, record_id: i64) -> Result<Change> {
-        if self.apply(Step::BringForward(&[record_id])).await? > 0 {
+        if self.apply(Step::MakeDueNow(&[record_id])).await? > 0 {
             tracing::info!(record_id, "record is brought forward");
             return Ok(Change::Applied);
         }
@@ -137,7 +137,8 @@ impl<Db: Database> Operations<'_, Db> {
             return Ok(Change::NotFound);
         }
         let mut connection = self.connection(doing).await?;
-        Db::pause(&mut connection, self.names(), handler)
+        self.operator(&mut connection)
+            .pause(handler)
             .await
             .doing(doing)?;
         self.tell(WakeSignals::paused);
@@ -155,7 +156,9 @@ impl<Db: Database> Operations<'_, Db> {
             return Ok(Change::NotFound);
         }
         let mut connection = self.connection(doing).await?;
-        let was_paused = Db::resume(&mut connection, self.names(), handler)
+        let was_paused = self
+            .operator(&mut connection)
+            .resume(handler)
             .await
             .doing(doing)?;
         if !was_paused {
@@ -187,7 +190,9 @@ impl<Db: Database> Operations<'_, Db> {
     async fn record_conflict(&self, record_id: i64) -> Result<Change> {
         let doing = "reading the status of a record";
         let mut connection = self.connection(doing).await?;
-        let status = Db::record_status(&mut connection, self.names(), record_id)
+        let status = self
+            .operator(&mut connection)
+            .record_status(record_id)
             .await
             .doing(doing)?;
         Ok(status.map_or(Change::NotFound, |status| {
@@ -205,7 +210,8 @@ impl<Db: Database> Operations<'_, Db> {
             return Ok(Vec::new());
         }
         let mut connection = self.connection(doing).await?;
-        Db::deliveries_of(&mut connection, self.names(), record_id, handler)
+        self.operator(&mut connection)
+            .deliveries_of(record_id, handler)
             .await
             .doing(doing)
     }

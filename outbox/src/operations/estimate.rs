@@ -3,7 +3,7 @@
 use super::{Counts, Operations, RecordStatus, Status};
 use crate::{
     outbox::{Result, error::While as _},
-    store::{Database, Table},
+    store::{Database, OPEN, Table},
 };
 
 /// How much there is, without having read it all; see [`Operations::estimated_counts`].
@@ -38,7 +38,9 @@ impl<Db: Database> Operations<'_, Db> {
     pub async fn estimated_counts(&self) -> Result<EstimatedCounts> {
         let doing = "counting unfinished records";
         let mut connection = self.connection(doing).await?;
-        let counted = Db::open_counts(&mut connection, self.names())
+        let counted = self
+            .operator(&mut connection)
+            .open_counts(&OPEN)
             .await
             .doing(doing)?;
         let mut counts = Counts::default();
@@ -47,7 +49,7 @@ impl<Db: Database> Operations<'_, Db> {
         }
 
         let doing = "sampling finished records";
-        let ids = Db::ids(&mut connection, self.names(), Table::Record).await;
+        let ids = self.operator(&mut connection).id_range(Table::Record).await;
         let ids = ids.doing(doing)?;
         let Some((lowest, newest)) = ids else {
             return Ok(EstimatedCounts {
@@ -57,13 +59,11 @@ impl<Db: Database> Operations<'_, Db> {
             });
         };
         let samples = Samples::many(lowest, newest);
-        let within = Db::statuses_within(
-            &mut connection,
-            self.names(),
-            Table::Record,
-            &samples.ranges,
-        );
-        for mut one in within.await.doing(doing)? {
+        let within = self
+            .operator(&mut connection)
+            .statuses_within(Table::Record, &samples.ranges)
+            .await;
+        for mut one in within.doing(doing)? {
             // What is not finished was counted.
             if let Status::Record(RecordStatus::Completed | RecordStatus::Discarded) = one.status {
                 one.count = samples.scaled(one.count);

@@ -47,7 +47,9 @@ impl<Db: Database> Operations<'_, Db> {
         loop {
             let mut connection = self.connection(doing).await?;
             let age = micros(older_than);
-            let forgotten = Db::forget(&mut connection, self.names(), what, age, BATCH)
+            let forgotten = self
+                .operator(&mut connection)
+                .prune_retained(what, age, BATCH)
                 .await
                 .doing(doing)?;
             all += forgotten;

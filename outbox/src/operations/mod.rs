@@ -22,7 +22,10 @@ pub use crate::record::{DeliveryStatus, RecordStatus};
 use crate::{
     outbox::{Result, error::While as _},
     runtime::signals::WakeSignals,
-    store::{Database, ListQuery, StatusCount, TableNames, micros},
+    store::{
+        Database, ListQuery, OPEN, Operator, SampleExtent, StatusCount, StatusSample, TableNames,
+        micros,
+    },
 };
 pub use breakdown::Breakdown;
 pub use bulk::{Bulk, Pruning};
@@ -112,9 +115,7 @@ impl<'a, Db: Database> Operations<'a, Db> {
     pub async fn counts(&self) -> Result<Counts> {
         let doing = "counting records";
         let mut connection = self.connection(doing).await?;
-        let counted = Db::counts(&mut connection, self.names())
-            .await
-            .doing(doing)?;
+        let counted = self.operator(&mut connection).counts().await.doing(doing)?;
         let mut counts = Counts::default();
         for one in counted {
             counts.add(&one);
@@ -130,8 +131,14 @@ impl<'a, Db: Database> Operations<'a, Db> {
     /// When the database fails.
     pub async fn counts_by_event(&self) -> Result<Vec<EventCounts>> {
         let doing = "counting records by event";
+        let all = OPEN.map(|status| StatusSample {
+            status,
+            extent: SampleExtent::Unlimited,
+        });
         let mut connection = self.connection(doing).await?;
-        let counted = Db::counts_by_event(&mut connection, self.names())
+        let counted = self
+            .operator(&mut connection)
+            .events_of(&all)
             .await
             .doing(doing)?;
         let mut events: BTreeMap<String, Counts> = BTreeMap::new();
@@ -149,7 +156,8 @@ impl<'a, Db: Database> Operations<'a, Db> {
     pub async fn counts_by_error(&self) -> Result<Vec<ErrorCount>> {
         let doing = "counting errors";
         let mut connection = self.connection(doing).await?;
-        Db::counts_by_error(&mut connection, self.names(), i64::from(LARGEST_PAGE))
+        self.operator(&mut connection)
+            .errors_of(SampleExtent::Unlimited, LARGEST_PAGE)
             .await
             .doing(doing)
     }
@@ -162,7 +170,9 @@ impl<'a, Db: Database> Operations<'a, Db> {
     pub async fn oldest_pending_age(&self) -> Result<Option<Duration>> {
         let doing = "looking for the oldest pending record";
         let mut connection = self.connection(doing).await?;
-        let age = Db::oldest_pending(&mut connection, self.names(), self.partitions)
+        let age = self
+            .operator(&mut connection)
+            .oldest_pending(self.partitions)
             .await
             .doing(doing)?;
         Ok(age.map(|(micros, _)| Duration::from_micros(u64::try_from(micros).unwrap_or(0))))
@@ -210,7 +220,8 @@ impl<'a, Db: Database> Operations<'a, Db> {
         let doing = "counting what a filter selects";
         let query = filter.query(Paging::oldest(LARGEST_PAGE), i64::MAX);
         let mut connection = self.connection(doing).await?;
-        Db::count(&mut connection, self.names(), filter.status, query)
+        self.operator(&mut connection)
+            .count(filter.status, query)
             .await
             .doing(doing)
     }
@@ -222,7 +233,8 @@ impl<'a, Db: Database> Operations<'a, Db> {
     pub async fn inspect(&self, record_id: i64) -> Result<Option<Inspected>> {
         let doing = "inspecting a record";
         let mut connection = self.connection(doing).await?;
-        Db::inspect(&mut connection, self.names(), record_id)
+        self.operator(&mut connection)
+            .inspect(record_id)
             .await
             .doing(doing)
     }
@@ -253,7 +265,8 @@ impl<'a, Db: Database> Operations<'a, Db> {
         let limit = i64::from(limit.clamp(1, LARGEST_PAGE));
         let query = filter.query(Paging::oldest(1), limit);
         let mut connection = self.connection(doing).await?;
-        Db::blocked_lanes(&mut connection, self.names(), status, query)
+        self.operator(&mut connection)
+            .blocked_lanes(status, query)
             .await
             .doing(doing)
     }
@@ -266,7 +279,8 @@ impl<'a, Db: Database> Operations<'a, Db> {
     pub async fn instances(&self) -> Result<Vec<Instance>> {
         let doing = "reading which instances there are";
         let mut connection = self.connection(doing).await?;
-        Db::instances(&mut connection, self.names())
+        self.operator(&mut connection)
+            .instances()
             .await
             .doing(doing)
     }
@@ -293,21 +307,22 @@ impl<'a, Db: Database> Operations<'a, Db> {
         let doing = "listing records";
         let query = filter.query(paging, i64::from(limit));
         let mut connection = self.connection(doing).await?;
-        let (connection, names) = (&mut *connection, self.names());
-        let found = match filter.status {
-            None => Db::list_records(connection, names, None, query).await,
-            Some(Status::Record(status)) => {
-                Db::list_records(connection, names, Some(status), query).await
-            }
-            Some(Status::Delivery(status)) => {
-                Db::list_deliveries(connection, names, status, query).await
-            }
-        };
-        found.doing(doing)
+        self.operator(&mut connection)
+            .list(filter.status, query)
+            .await
+            .doing(doing)
     }
 
     async fn connection(&self, doing: &'static str) -> Result<sqlx::pool::PoolConnection<Db>> {
         self.pool.acquire().await.doing(doing)
+    }
+
+    /// The statements on this connection.
+    fn operator<'c>(&self, connection: &'c mut Db::Connection) -> Operator<'c, Db>
+    where
+        'a: 'c,
+    {
+        Operator::new(connection, self.names)
     }
 
     fn names(&self) -> &'a TableNames {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{Counts, DeliveryStatus, Operations, RecordStatus, Status, estimate::Samples};
 use crate::{
     outbox::{Result, error::While as _},
-    store::{CappedCount, Database, Table, TableNames},
+    store::{CappedCount, Database, Operator, Table},
 };
 
 /// How much there is, and for how long; see [`Operations::overview`].
@@ -43,7 +43,7 @@ impl<Db: Database> Operations<'_, Db> {
     pub async fn overview(&self) -> Result<Overview> {
         let doing = "taking a look at all records";
         let mut connection = self.connection(doing).await?;
-        Look::take::<Db>(&mut connection, self.names(), self.partitions)
+        Look::take(&mut self.operator(&mut connection), self.partitions)
             .await
             .doing(doing)
     }
@@ -56,14 +56,13 @@ struct Look {
 
 impl Look {
     async fn take<Db: Database>(
-        connection: &mut Db::Connection,
-        names: &TableNames,
+        operator: &mut Operator<'_, Db>,
         partitions: u16,
     ) -> Result<Overview, sqlx::Error> {
         let mut look = Self {
             seen: Overview::default(),
         };
-        let capped = Db::capped_counts(connection, names, CAP).await?;
+        let capped = operator.capped_counts(CAP).await?;
         for one in &capped {
             look.seen.counts.add(&one.counted);
         }
@@ -71,20 +70,20 @@ impl Look {
 
         let mut oldest = None;
         if counts.pending > 0 {
-            oldest = Db::oldest_pending(connection, names, partitions).await?;
+            oldest = operator.oldest_pending(partitions).await?;
             let age = oldest.map(|(age, _)| u64::try_from(age).unwrap_or(0));
             look.seen.oldest_pending = age.map(Duration::from_micros);
         }
-        if let Some((lowest, newest)) = Db::ids(connection, names, Table::Record).await? {
+        if let Some((lowest, newest)) = operator.id_range(Table::Record).await? {
             let all = (lowest, newest);
-            look.sample::<Db>(connection, names, Table::Record, all, |status| {
+            look.sample(operator, Table::Record, all, |status| {
                 !matches!(status, Status::Record(RecordStatus::Pending))
             })
             .await?;
             // Pending ones are the newest: looked for among all they would be missed.
             if let Some((_, first)) = oldest.filter(|_| is_capped(counts.pending)) {
                 let all = (first, newest);
-                look.sample::<Db>(connection, names, Table::Record, all, |status| {
+                look.sample(operator, Table::Record, all, |status| {
                     matches!(status, Status::Record(RecordStatus::Pending))
                 })
                 .await?;
@@ -92,9 +91,9 @@ impl Look {
         }
         let deliveries = [counts.waiting, counts.retrying, counts.failed];
         if deliveries.into_iter().any(is_capped)
-            && let Some(all) = Db::ids(connection, names, Table::Delivery).await?
+            && let Some(all) = operator.id_range(Table::Delivery).await?
         {
-            look.sample::<Db>(connection, names, Table::Delivery, all, |_| true)
+            look.sample(operator, Table::Delivery, all, |_| true)
                 .await?;
         }
         look.blocked(&capped);
@@ -104,14 +103,13 @@ impl Look {
     /// Estimates what was not counted to its end.
     async fn sample<Db: Database>(
         &mut self,
-        connection: &mut Db::Connection,
-        names: &TableNames,
+        operator: &mut Operator<'_, Db>,
         table: Table,
         (lowest, highest): (i64, i64),
         wanted: impl Fn(Status) -> bool,
     ) -> Result<(), sqlx::Error> {
         let samples = Samples::few(lowest, highest);
-        let within = Db::statuses_within(connection, names, table, &samples.ranges).await?;
+        let within = operator.statuses_within(table, &samples.ranges).await?;
         for one in within {
             let estimate = samples.scaled(one.count);
             if let Some(count) = self.place(one.status).filter(|_| wanted(one.status)) {

@@ -18,14 +18,14 @@ pub(super) enum Step<'a> {
     /// These deliveries, now.
     Replay(&'a [i64]),
     /// These records, now.
-    BringForward(&'a [i64]),
+    MakeDueNow(&'a [i64]),
     /// These deliveries, and those of these records that have no other.
     Discard {
         deliveries: &'a [i64],
         records: &'a [i64],
     },
     /// The lanes of these deliveries go on if nothing stands before them.
-    Promote(&'a [i64]),
+    ReleaseLaneHeads(&'a [i64]),
     /// These records, that no handler has begun with.
     DiscardRecords(&'a [i64]),
     /// These records, that are finished. With a fence, those of partitions that are still held.
@@ -36,9 +36,9 @@ impl Step<'_> {
     fn doing(self) -> &'static str {
         match self {
             Self::Replay(_) => "replaying deliveries",
-            Self::BringForward(_) => "bringing records forward",
+            Self::MakeDueNow(_) => "bringing records forward",
             Self::Discard { .. } => "discarding deliveries",
-            Self::Promote(_) => "waking lanes",
+            Self::ReleaseLaneHeads(_) => "waking lanes",
             Self::DiscardRecords(_) => "discarding records",
             Self::Delete(..) => "deleting finished records",
         }
@@ -52,7 +52,7 @@ impl<Db: Database> Operations<'_, Db> {
         if let Step::Discard { deliveries, .. } = step {
             // Once more: two that discard neighbours in one lane at the same time do not see each
             // other's change before they commit, and neither promotes what comes after both.
-            self.persist(Step::Promote(deliveries)).await?;
+            self.persist(Step::ReleaseLaneHeads(deliveries)).await?;
         }
         if changed > 0 && !matches!(step, Step::Delete(..)) {
             self.tell(WakeSignals::now);
@@ -72,35 +72,35 @@ impl<Db: Database> Operations<'_, Db> {
     }
 
     async fn attempt(&self, step: Step<'_>) -> Result<u64, sqlx::Error> {
-        let names = self.names();
         // Dropped before its commit, all of it is undone.
         let mut tx = self.pool.begin_with(Db::BEGIN).await?;
+        let mut operator = self.operator(&mut tx);
         let changed = match step {
-            Step::Replay(deliveries) => Db::replay(&mut tx, names, deliveries).await?,
-            Step::BringForward(records) => Db::bring_forward(&mut tx, names, records).await?,
+            Step::Replay(deliveries) => operator.replay(deliveries).await?,
+            Step::MakeDueNow(records) => operator.make_due_now(records).await?,
             Step::Discard {
                 deliveries,
                 records,
             } => {
-                let changed = Db::discard(&mut tx, names, deliveries).await?;
-                Db::end_records(&mut tx, names, records).await?;
-                Db::promote(&mut tx, names, deliveries).await?;
+                let changed = operator.discard(deliveries).await?;
+                operator.close_discarded(records).await?;
+                operator.release_lane_heads(deliveries).await?;
                 changed
             }
-            Step::Promote(deliveries) => {
-                Db::promote(&mut tx, names, deliveries).await?;
+            Step::ReleaseLaneHeads(deliveries) => {
+                operator.release_lane_heads(deliveries).await?;
                 0
             }
-            Step::DiscardRecords(records) => Db::discard_records(&mut tx, names, records).await?,
+            Step::DiscardRecords(records) => operator.discard_records(records).await?,
             Step::Delete(records, fence) => {
                 let held = match fence {
-                    Some(fence) => Some(Db::lock_leases(&mut tx, names, fence).await?),
+                    Some(fence) => Some(Db::lock_leases(&mut tx, self.names(), fence).await?),
                     None => None,
                 };
                 let held = |part| held.as_ref().is_none_or(|held| held.contains(part));
-                let records = records.iter().filter(|record| held(&record.part));
+                let records = records.iter().filter(|record| held(&record.partition));
                 let records: Vec<i64> = records.map(|record| record.id).collect();
-                Db::delete(&mut tx, names, &records).await?
+                self.operator(&mut tx).delete(&records).await?
             }
         };
         tx.commit().await?;

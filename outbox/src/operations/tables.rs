@@ -7,7 +7,7 @@ use sqlx::Pool;
 use super::Operations;
 use crate::{
     outbox::{PARTITIONS, Result, error::While as _},
-    store::{self, Database, TableNames},
+    store::{self, Database, Operator, TableNames},
 };
 
 /// The tables of an outbox, for programs that have none of its handlers: tools, dashboards, the
@@ -86,7 +86,10 @@ impl<Db: Database> Tables<Db> {
     pub async fn schema_version(&self) -> Result<Option<i64>> {
         let doing = "reading the version of the tables";
         let mut connection = self.pool.acquire().await.doing(doing)?;
-        match Db::schema_version(&mut connection, &self.names).await {
+        match Operator::<Db>::new(&mut connection, &self.names)
+            .schema_version()
+            .await
+        {
             // Not there, or not for us to see.
             Err(sqlx::Error::Database(_)) => Ok(None),
             found => found.doing(doing),

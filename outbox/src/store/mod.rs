@@ -1,20 +1,18 @@
 //! The tables, and every statement on them. SQL stands in the driver files only; they mirror each
 //! other, function by function.
 
-mod command;
 mod connection;
 mod delivery;
+mod dialect;
 mod fetch;
-mod gauge;
 mod lease;
 mod migrate;
 #[cfg(feature = "mysql")]
 mod mysql;
 mod names;
-mod operate;
+mod operator;
 #[cfg(feature = "postgres")]
 mod postgres;
-mod report;
 mod settle;
 #[cfg(feature = "sqlite")]
 pub(crate) mod sqlite;
@@ -30,19 +28,20 @@ use jiff::Timestamp;
 use sqlx::{AssertSqlSafe, Pool, SqlSafeStr as _, SqlStr};
 
 use crate::{outbox::Result, record::Record};
-pub(crate) use command::{CommandClaim, CommandKey, CommandSql, Retained};
 pub(crate) use connection::KeptConnection;
 pub(crate) use delivery::{DeliverySql, DueDeliveryName, FetchedDelivery, LaneName, RunnableOrder};
+pub(crate) use dialect::Dialect;
 pub(crate) use fetch::{FetchSql, FetchedRecord, InMemory, OpenWriters, Page};
-pub(crate) use gauge::{CappedCount, GaugeSql, SAMPLE_END, SampleExtent, StatusSample, Table};
 #[cfg(test)]
 pub(crate) use lease::LeaseRow;
 pub(crate) use lease::{ClusterView, ClusterViewRow, Fence, Instance, Lease, LeaseSql};
 pub(crate) use migrate::Migration;
 pub(crate) use migrate::printed;
 pub(crate) use names::TableNames;
-pub(crate) use operate::{OperateSql, Prunable};
-pub(crate) use report::{ListQuery, ReportSql, StatusCount};
+pub(crate) use operator::{
+    CappedCount, CommandClaim, CommandKey, ListQuery, OPEN, Operator, Prunable, Retained,
+    SAMPLE_END, SampleExtent, StatusCount, StatusSample, Table,
+};
 pub(crate) use settle::{Batch, DeliveryRow, FailureRow, SettleSql};
 pub(crate) use transaction::{NotCommitted, TransactSql};
 pub(crate) use watch::{LostSession, Notification, PollResult, SessionKey, WatchSql};
@@ -63,12 +62,9 @@ pub trait Driver:
     + FetchSql
     + DeliverySql
     + SettleSql
-    + ReportSql
-    + GaugeSql
-    + OperateSql
+    + Dialect
     + WatchSql
     + TransactSql
-    + CommandSql
 {
 }
 

@@ -11,7 +11,7 @@ use super::{
     error::ClosureError,
     session::{Session, Tx},
 };
-use crate::store::{CommandClaim, Database, TableNames};
+use crate::store::{CommandClaim, Database, Operator, TableNames};
 
 /// How much longer than until the deadline a commit that has begun is waited for.
 const COMMIT_GRACE: Duration = Duration::from_secs(5);
@@ -244,7 +244,8 @@ impl<Db: Database, T> Plan<'_, Db, T> {
                 && let Some(connection) = session.connection()
             {
                 let key = command.key(self.operation);
-                Db::complete_command(connection, self.names, key, &text)
+                Operator::<Db>::new(connection, self.names)
+                    .complete_command(key, &text)
                     .await
                     .map_err(|source| Failure::database("keeping the command's result", source))?;
             }
@@ -264,7 +265,9 @@ impl<Db: Database, T> Plan<'_, Db, T> {
         };
         let key = command.key(self.operation);
         let print = command.fingerprint.as_deref();
-        let claim = Db::claim_command(connection, self.names, key, print).await;
+        let claim = Operator::<Db>::new(connection, self.names)
+            .claim_command(key, print)
+            .await;
         match claim.map_err(|source| Failure::database("looking for the command", source))? {
             CommandClaim::New => Ok(None),
             CommandClaim::Done {
