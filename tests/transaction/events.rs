@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use outbox::{Metadata, Outbox, OutboxEvent, State, outbox_handler};
+use outbox::{Metadata, Outbox, OutboxEvent, State, operations::Precision, outbox_handler};
 use outbox_tests::on_each_database;
 
 use crate::scene::{Naps, Oops, policy};
@@ -43,7 +43,7 @@ on_each_database! {
                 Ok(())
             }).await.unwrap();
         }
-        while outbox.operations().counts().await.unwrap().completed < 20 {
+        while outbox.operations().counts(Precision::Exact).await.unwrap().completed < 20 {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         dispatcher.shutdown().await.unwrap();

@@ -1,12 +1,26 @@
 //! Replaying and discarding, pausing and resuming.
 
-use super::{Change, DeliveryStatus, Filter, Operations, RecordStatus, Status, step::Step};
+use super::{DeliveryStatus, Filter, Operations, RecordStatus, Status, step::Step};
 use crate::{
     outbox::{Result, error::While as _},
     record::LONGEST_NAME,
     runtime::signals::WakeSignals,
     store::Database,
 };
+
+/// The result of a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use = "a change that found something else did nothing"]
+#[non_exhaustive]
+pub enum Change {
+    /// The change was made.
+    Applied,
+    /// There is no such record, or nothing in it for this handler. Nothing was changed.
+    NotFound,
+    /// The record or delivery has this status, which the change does not apply to. Nothing was
+    /// changed.
+    Conflict(Status),
+}
 
 impl<Db: Database> Operations<'_, Db> {
     /// Gives the record to this handler again, now: a failed delivery with all its retries, one
@@ -36,7 +50,7 @@ impl<Db: Database> Operations<'_, Db> {
     /// When the database fails.
     pub async fn replay_record(&self, record_id: i64) -> Result<Change> {
         if self.apply(Step::MakeDueNow(&[record_id])).await? > 0 {
-            tracing::info!(record_id, "record is brought forward");
+            tracing::info!(record_id, "record is due now");
             return Ok(Change::Applied);
         }
         let found = self.deliveries_of(record_id, None).await?;
@@ -167,6 +181,20 @@ impl<Db: Database> Operations<'_, Db> {
         self.tell(WakeSignals::paused);
         tracing::info!(handler, "handler is resumed");
         Ok(Change::Applied)
+    }
+
+    /// The ids of the handlers that are paused, in order.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn paused(&self) -> Result<Vec<String>> {
+        let doing = "reading which handlers are paused";
+        let mut connection = self.connection(doing).await?;
+        let mut handlers = Db::paused_handlers(&mut connection, self.names())
+            .await
+            .doing(doing)?;
+        handlers.sort_unstable();
+        Ok(handlers)
     }
 
     /// The record has no delivery of the handler that was asked for.

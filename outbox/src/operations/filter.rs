@@ -62,8 +62,9 @@ impl Filter {
         self
     }
 
-    /// Deliveries whose last error has this fingerprint; records that have one. See
-    /// [`counts_by_error`](super::Operations::counts_by_error).
+    /// Deliveries whose last error has this fingerprint, with its version: `v1:` and 16 hexadecimal
+    /// digits, as [`counts_by_error`](super::Operations::counts_by_error) says it; records that have
+    /// such a delivery.
     pub fn fingerprint(mut self, fingerprint: impl Into<String>) -> Self {
         self.fingerprint = Some(fingerprint.into());
         self

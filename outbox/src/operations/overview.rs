@@ -1,8 +1,8 @@
-//! [`Overview`]: what gauges show, at a price that does not depend on how much there is.
+//! [`Overview`]: what gauges show. Its cost does not depend on the size of the tables.
 
 use std::time::Duration;
 
-use super::{Counts, DeliveryStatus, Operations, RecordStatus, Status, estimate::Samples};
+use super::{Counts, DeliveryStatus, Operations, RecordStatus, Status, samples::Samples};
 use crate::{
     outbox::{Result, error::While as _},
     store::{CappedCount, Database, Operator, Table},
@@ -23,7 +23,7 @@ pub struct Overview {
     pub oldest_pending: Option<Duration>,
 }
 
-/// So many of each status are counted; whether there are more is estimated.
+/// How many of each status are counted. How many more there are is estimated.
 const CAP: u32 = 500;
 
 impl<Db: Database> Operations<'_, Db> {
@@ -49,7 +49,7 @@ impl<Db: Database> Operations<'_, Db> {
     }
 }
 
-/// A look that is being taken.
+/// An overview that is being read.
 struct Look {
     seen: Overview,
 }
@@ -66,6 +66,7 @@ impl Look {
         for one in &capped {
             look.seen.counts.add(&one.counted);
         }
+        look.seen.counts.exact = true;
         let counts = look.seen.counts;
 
         let mut oldest = None;
@@ -80,7 +81,7 @@ impl Look {
                 !matches!(status, Status::Record(RecordStatus::Pending))
             })
             .await?;
-            // Pending ones are the newest: looked for among all they would be missed.
+            // Pending records are the newest. Samples of the whole table would miss them.
             if let Some((_, first)) = oldest.filter(|_| is_capped(counts.pending)) {
                 let all = (first, newest);
                 look.sample(operator, Table::Record, all, |status| {
@@ -100,7 +101,7 @@ impl Look {
         Ok(look.seen)
     }
 
-    /// Estimates what was not counted to its end.
+    /// Estimates the statuses that were not counted to their end.
     async fn sample<Db: Database>(
         &mut self,
         operator: &mut Operator<'_, Db>,
@@ -109,6 +110,7 @@ impl Look {
         wanted: impl Fn(Status) -> bool,
     ) -> Result<(), sqlx::Error> {
         let samples = Samples::few(lowest, highest);
+        self.seen.counts.exact &= samples.is_exact();
         let within = operator.statuses_within(table, &samples.ranges).await?;
         for one in within {
             let estimate = samples.scaled(one.count);
@@ -119,27 +121,17 @@ impl Look {
         Ok(())
     }
 
-    /// Where an estimate of this status belongs; nowhere if it was counted.
+    /// Where an estimate of this status belongs; nowhere if it was counted to its end.
     fn place(&mut self, status: Status) -> Option<&mut u64> {
-        let counts = &mut self.seen.counts;
-        let (count, finished) = match status {
-            Status::Record(RecordStatus::Pending) => (&mut counts.pending, false),
-            Status::Record(RecordStatus::Scheduled) => (&mut counts.scheduled, false),
-            Status::Record(RecordStatus::Unhandled) => (&mut counts.unhandled, false),
-            Status::Record(RecordStatus::Completed) => (&mut counts.completed, true),
-            Status::Record(RecordStatus::Discarded) => (&mut counts.discarded, true),
-            Status::Delivery(DeliveryStatus::Waiting) => (&mut counts.waiting, false),
-            Status::Delivery(DeliveryStatus::Retrying) => (&mut counts.retrying, false),
-            Status::Delivery(DeliveryStatus::Failed) => (&mut counts.failed, false),
-            Status::Record(RecordStatus::Split)
-            | Status::Delivery(DeliveryStatus::Completed | DeliveryStatus::Discarded) => {
-                return None;
-            }
-        };
+        let finished = matches!(
+            status,
+            Status::Record(RecordStatus::Completed | RecordStatus::Discarded)
+        );
+        let count = self.seen.counts.place(status)?;
         (finished || is_capped(*count)).then_some(count)
     }
 
-    /// Only the first of a lane fails, and it holds the lane up: lanes are counted by those.
+    /// Counts lanes by their heads: only the head of a lane is retrying or failed and blocks.
     fn blocked(&mut self, capped: &[CappedCount]) {
         for one in capped {
             let share = |all: u64| match one.counted.count {

@@ -1,12 +1,15 @@
-//! Deleting what is finished.
+//! Deleting what is finished: records, commands, messages.
 
 use std::time::Duration;
 
 use super::Operations;
 use crate::{
-    outbox::Result,
-    store::{Database, Fence},
+    outbox::{Result, error::While as _},
+    store::{Database, Fence, Retained, micros},
 };
+
+/// How many commands or messages one statement deletes.
+const BATCH: i64 = 1000;
 
 impl<Db: Database> Operations<'_, Db> {
     /// Deletes records that were completed or discarded longer ago than this, with their
@@ -33,7 +36,7 @@ impl<Db: Database> Operations<'_, Db> {
         self.prune_within(older_than, None).await
     }
 
-    /// With a fence: of partitions that are held only.
+    /// With a fence: only records of partitions that this process still owns.
     pub(crate) async fn prune_within(
         &self,
         older_than: Duration,
@@ -44,5 +47,52 @@ impl<Db: Database> Operations<'_, Db> {
             deleted += now;
         }
         Ok(deleted)
+    }
+
+    /// Deletes commands that were done longer ago than this, with their results. Returns how many.
+    /// A command that comes again is carried out again, so keep them for longer than any client
+    /// repeats a command.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # async fn prune(outbox: &outbox::Outbox<sqlx::Sqlite>) -> outbox::Result<()> {
+    /// let week = Duration::from_secs(7 * 24 * 3600);
+    /// let deleted = outbox.operations().prune_commands(week).await?;
+    /// # let _ = deleted;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn prune_commands(&self, older_than: Duration) -> Result<u64> {
+        self.prune_retained(Retained::Commands, older_than).await
+    }
+
+    /// Deletes messages of the [`Inbox`](crate::transaction::Inbox) that arrived longer ago than this.
+    /// Returns how many. A message that arrives again is handled again.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn prune_inbox(&self, older_than: Duration) -> Result<u64> {
+        self.prune_retained(Retained::Messages, older_than).await
+    }
+
+    async fn prune_retained(&self, what: Retained, older_than: Duration) -> Result<u64> {
+        let doing = "forgetting commands and messages";
+        let mut all = 0;
+        loop {
+            let mut connection = self.connection(doing).await?;
+            let age = micros(older_than);
+            let deleted = self
+                .operator(&mut connection)
+                .prune_retained(what, age, BATCH)
+                .await
+                .doing(doing)?;
+            all += deleted;
+            if deleted < BATCH.unsigned_abs() {
+                return Ok(all);
+            }
+        }
     }
 }

@@ -17,7 +17,7 @@ use crate::{
 /// everything is that another program did.
 ///
 /// ```
-/// use outbox::operations::Tables;
+/// use outbox::operations::{Precision, Tables};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> outbox::Result<()> {
@@ -26,7 +26,7 @@ use crate::{
 /// let tables = Tables::new(pool);
 /// # assert_eq!(tables.schema_version().await?, None);
 /// tables.migrate().await?;
-/// let counts = tables.operations().counts().await?;
+/// let counts = tables.operations().counts(Precision::Exact).await?;
 /// println!("{} failed", counts.failed);
 /// # assert_eq!(tables.schema_version().await?, Some(tables.newest_schema_version()));
 /// # Ok(())

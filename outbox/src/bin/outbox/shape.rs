@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use outbox::operations::{
-    BlockedLane, Counts, Delivery, ErrorCount, EstimatedCounts, EventCounts, Instance, Listed,
+    BlockedLane, Counts, Delivery, ErrorCount, EventCounts, Instance, Listed,
 };
 use serde::Serialize;
 
@@ -35,10 +35,6 @@ impl CountsShape {
             discarded: counts.discarded,
             exact,
         }
-    }
-
-    pub(crate) fn estimated(estimate: &EstimatedCounts) -> Self {
-        Self::of(&estimate.counts, estimate.exact)
     }
 }
 

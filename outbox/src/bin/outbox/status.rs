@@ -2,7 +2,7 @@
 
 use outbox::{
     Database,
-    operations::{BlockedLane, Counts, ErrorCount, EventCounts, Operations},
+    operations::{BlockedLane, Counts, ErrorCount, EventCounts, Operations, Precision},
 };
 use serde::Serialize;
 
@@ -38,32 +38,26 @@ pub(crate) async fn run<Db: Database>(
     arguments: &StatusArguments,
     output: Output,
 ) -> Result<(), Failure> {
-    let (counts, exact) = if arguments.exact {
-        (operations.counts().await?, true)
+    let precision = if arguments.exact {
+        Precision::Exact
     } else {
-        let estimate = operations.estimated_counts().await?;
-        (estimate.counts, estimate.exact)
+        Precision::Estimated
     };
+    let counts = operations.counts(precision).await?;
     let oldest = operations.oldest_pending_age().await?;
-    let (events, mut errors, all) = if arguments.exact {
-        let events = operations.counts_by_event().await?;
-        (events, operations.counts_by_error().await?, true)
-    } else {
-        let events = operations.estimated_counts_by_event(&counts).await?;
-        let errors = operations.estimated_counts_by_error(&counts).await?;
-        let all = events.exact && errors.exact;
-        (events.items, errors.items, all)
-    };
-    errors.truncate(FIRST);
+    let events = operations.counts_by_event(precision).await?;
+    let mut errors = operations.counts_by_error(precision).await?;
+    let all = events.exact && errors.exact;
+    errors.items.truncate(FIRST);
     let lanes = operations.blocked_lanes(10).await?;
     let paused = operations.paused().await?;
     let instances = operations.instances().await?.len();
     if output.is_json() {
         return output.object(&Shape {
-            counts: CountsShape::of(&counts, exact && all),
+            counts: CountsShape::of(&counts, counts.exact && all),
             oldest_pending_seconds: oldest.map(|age| age.as_secs_f64()),
-            events: events.iter().take(FIRST).map(Into::into).collect(),
-            errors: errors.iter().map(Into::into).collect(),
+            events: events.items.iter().take(FIRST).map(Into::into).collect(),
+            errors: errors.items.iter().map(Into::into).collect(),
             lanes: lanes.iter().map(Into::into).collect(),
             paused: &paused,
             instances,
@@ -71,9 +65,9 @@ pub(crate) async fn run<Db: Database>(
     }
     let oldest = oldest.map(|age| format!("the oldest for {}", span(age)));
     let oldest = oldest.unwrap_or_default();
-    let mut parts = vec![of_counts(&counts, exact, &oldest).to_string()];
-    parts.extend(of_events(&events));
-    parts.extend(of_errors(&errors));
+    let mut parts = vec![of_counts(&counts, &oldest).to_string()];
+    parts.extend(of_events(&events.items));
+    parts.extend(of_errors(&errors.items));
     if !all {
         parts.push("events and causes are estimated from the oldest and newest of each status; `--exact` counts them".to_owned());
     }
@@ -91,8 +85,8 @@ pub(crate) async fn run<Db: Database>(
 }
 
 /// One line for each status, and what it means.
-fn of_counts(counts: &Counts, exact: bool, oldest: &str) -> Table {
-    let about = |number| format!("{}{}", if exact { "" } else { "~" }, count(number));
+fn of_counts(counts: &Counts, oldest: &str) -> Table {
+    let about = |number| format!("{}{}", if counts.exact { "" } else { "~" }, count(number));
     let mut table = Table::new(["status", ">count", ""]);
     let mut row = |status: &str, number: String, note: &str| {
         table.row([status.to_owned(), number, note.to_owned()]);
@@ -161,7 +155,7 @@ pub(crate) fn of_errors(errors: &[ErrorCount]) -> Option<String> {
         table.row([
             count(error.count),
             short(&error.handler, 30),
-            short(&error.fingerprint, 16),
+            short(&error.fingerprint, 19),
             short(&error.error, 60),
         ]);
     }

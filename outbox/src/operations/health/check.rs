@@ -25,7 +25,7 @@ pub struct HealthCheck<Db: Database> {
     limit: Duration,
 }
 
-/// StatusCount up to this many where no limit is given.
+/// Counted up to this many where no limit is given.
 const COUNTED: u32 = 1_000;
 
 impl<Db: Database> Outbox<Db> {

@@ -23,7 +23,7 @@ pub struct Health {
     /// pending. `None` if it is not known. In seconds as JSON.
     #[serde(rename = "lag_seconds", serialize_with = "seconds")]
     pub lag: Option<Duration>,
-    /// How many deliveries failed for good and wait for a person. StatusCount up to one more than is
+    /// How many deliveries failed for good and wait for a person. Counted up to one more than is
     /// allowed, and up to 1,000 without a limit. `None` if it is not known.
     pub failed: Option<u64>,
     /// Whether the lag is above what is allowed.

@@ -10,8 +10,8 @@ use crate::{
 /// The lines of one look, as many as fit and none wider.
 pub(crate) fn frame(now: &Now, history: &History, width: usize, height: usize) -> Vec<String> {
     let reading = &now.reading;
-    let counts = &reading.counts.counts;
-    let about = if reading.counts.exact { "" } else { "~" };
+    let counts = &reading.counts;
+    let about = if counts.exact { "" } else { "~" };
     let lag = reading.oldest.map_or_else(|| "none".to_owned(), span);
     let mut lines = vec![
         format!(

@@ -7,7 +7,7 @@ use std::{
 
 use outbox::{
     Database,
-    operations::{BlockedLane, ErrorCount, EstimatedCounts, Instance, Operations},
+    operations::{BlockedLane, Counts, ErrorCount, Instance, Operations, Precision},
 };
 use serde::Serialize;
 
@@ -23,7 +23,8 @@ const REMEMBERED: usize = 120;
 #[derive(Debug, Clone)]
 pub(crate) struct Reading {
     taken: Instant,
-    pub(crate) counts: EstimatedCounts,
+    pub(crate) counts: Counts,
+    newest_record_id: i64,
     pub(crate) oldest: Option<Duration>,
     pub(crate) lanes: Vec<BlockedLane>,
     pub(crate) errors: Vec<ErrorCount>,
@@ -36,10 +37,11 @@ impl Reading {
         operations: Operations<'_, Db>,
     ) -> Result<Self, Failure> {
         Ok(Self {
-            counts: operations.estimated_counts().await?,
+            counts: operations.counts(Precision::Estimated).await?,
+            newest_record_id: operations.newest_record_id().await?,
             oldest: operations.oldest_pending_age().await?,
             lanes: operations.blocked_lanes(10).await?,
-            errors: operations.counts_by_error().await?,
+            errors: operations.counts_by_error(Precision::Exact).await?.items,
             paused: operations.paused().await?,
             instances: operations.instances().await?,
             taken: Instant::now(),
@@ -48,7 +50,7 @@ impl Reading {
 
     /// Records that wait to be taken.
     fn queued(&self) -> u64 {
-        let counts = &self.counts.counts;
+        let counts = &self.counts;
         counts.pending + counts.scheduled + counts.unhandled
     }
 }
@@ -78,7 +80,7 @@ impl Now {
     pub(crate) fn shape(&self) -> Shape<'_> {
         let reading = &self.reading;
         Shape {
-            counts: CountsShape::estimated(&reading.counts),
+            counts: CountsShape::of(&reading.counts, reading.counts.exact),
             oldest_pending_seconds: reading.oldest.map(|age| age.as_secs_f64()),
             published_per_second: self.published,
             handled_per_second: self.handled,
@@ -124,7 +126,7 @@ fn rates(last: &Reading, now: &Reading) -> (f64, f64) {
         .duration_since(last.taken)
         .as_secs_f64()
         .max(0.001);
-    let published = now.counts.newest_record_id - last.counts.newest_record_id;
+    let published = now.newest_record_id - last.newest_record_id;
     let published = published.max(0) as f64;
     let grown = now.queued() as f64 - last.queued() as f64;
     (published / seconds, (published - grown).max(0.0) / seconds)
@@ -135,12 +137,12 @@ mod tests {
     use super::*;
 
     fn reading(taken: Instant, newest: i64, pending: u64) -> Reading {
-        let mut counts = EstimatedCounts::default();
-        counts.newest_record_id = newest;
-        counts.counts.pending = pending;
+        let mut counts = Counts::default();
+        counts.pending = pending;
         Reading {
             taken,
             counts,
+            newest_record_id: newest,
             oldest: None,
             lanes: Vec::new(),
             errors: Vec::new(),
