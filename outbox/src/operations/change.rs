@@ -1,4 +1,4 @@
-//! Replaying and discarding, pausing and resuming.
+//! Replaying, discarding, pausing and resuming; [`Change`]: the result.
 
 use super::{DeliveryStatus, Filter, Operations, RecordStatus, Status, step::Step};
 use crate::{
@@ -23,9 +23,8 @@ pub enum Change {
 }
 
 impl<Db: Database> Operations<'_, Db> {
-    /// Gives the record to this handler again, now: a failed delivery with all its retries, one
-    /// that is to be retried later without waiting. The records behind it go on waiting until it
-    /// succeeds.
+    /// Gives the record to this handler again, now: a failed delivery with all its retries, a
+    /// retrying one before its time. The records behind it wait until it succeeds.
     ///
     /// [`Change::NotFound`]: no such record, or the handler never left it unfinished.
     ///
@@ -37,14 +36,14 @@ impl<Db: Database> Operations<'_, Db> {
             return self.no_delivery(record_id).await;
         };
         if self.apply(Step::Replay(&[*delivery])).await? > 0 {
-            tracing::info!(record_id, handler, "delivery is replayed");
+            tracing::info!(record_id, handler, "delivery replayed");
             return Ok(Change::Applied);
         }
         self.conflict(record_id, handler).await
     }
 
-    /// [Replays](Self::replay) the record for each handler that has failed with it or is to try it
-    /// again. A record that is due at a later time is handled now.
+    /// [Replays](Self::replay) the record for each handler whose delivery is failed or retrying. A
+    /// scheduled record becomes due now.
     ///
     /// # Errors
     /// When the database fails.
@@ -56,17 +55,17 @@ impl<Db: Database> Operations<'_, Db> {
         let found = self.deliveries_of(record_id, None).await?;
         let ids: Vec<i64> = found.iter().map(|(id, _)| *id).collect();
         if !ids.is_empty() && self.apply(Step::Replay(&ids)).await? > 0 {
-            tracing::info!(record_id, "deliveries of a record are replayed");
+            tracing::info!(record_id, "deliveries of a record replayed");
             return Ok(Change::Applied);
         }
         self.record_conflict(record_id).await
     }
 
     /// Replays all that the filter selects: deliveries that are failed or retrying, or scheduled
-    /// records; without a status, failed deliveries. How many.
+    /// records; without a status, failed deliveries. Returns how many.
     ///
-    /// Works in many short transactions. One that is interrupted has replayed a part, and can be
-    /// made again. See [`replaying`](Self::replaying) for one at a time.
+    /// Works in many short transactions. A call that is interrupted has replayed a part, and can be
+    /// repeated. See [`replaying`](Self::replaying) for one transaction at a time.
     ///
     /// # Errors
     /// When the database fails.
@@ -76,8 +75,8 @@ impl<Db: Database> Operations<'_, Db> {
         Ok(changed)
     }
 
-    /// Gives the record up for this handler, which sees it no more. The next record of its lane
-    /// goes on. The record is discarded when no other handler is left that has to finish it.
+    /// Discards the record for this handler, which does not get it again. The next record of its
+    /// lane runs. The record is discarded when no other handler has to finish it.
     ///
     /// [`Change::NotFound`]: no such record, or the handler never left it unfinished.
     ///
@@ -93,20 +92,20 @@ impl<Db: Database> Operations<'_, Db> {
             records: &[record_id],
         };
         if self.apply(step).await? > 0 {
-            tracing::info!(record_id, handler, "delivery is discarded");
+            tracing::info!(record_id, handler, "delivery discarded");
             return Ok(Change::Applied);
         }
         self.conflict(record_id, handler).await
     }
 
-    /// Gives the record up for every handler that has not finished with it.
+    /// Discards the record for every handler that has not finished it.
     ///
     /// # Errors
     /// When the database fails.
     pub async fn discard_record(&self, record_id: i64) -> Result<Change> {
-        // First as a whole: what is split by then has its deliveries.
+        // First as a whole. A record that a dispatcher split before this statement has deliveries.
         if self.apply(Step::DiscardRecords(&[record_id])).await? > 0 {
-            tracing::info!(record_id, "record is discarded");
+            tracing::info!(record_id, "record discarded");
             return Ok(Change::Applied);
         }
         let found = self.deliveries_of(record_id, None).await?;
@@ -116,18 +115,18 @@ impl<Db: Database> Operations<'_, Db> {
             records: &[record_id],
         };
         if !ids.is_empty() && self.apply(step).await? > 0 {
-            tracing::info!(record_id, "deliveries of a record are discarded");
+            tracing::info!(record_id, "deliveries of a record discarded");
             return Ok(Change::Applied);
         }
         self.record_conflict(record_id).await
     }
 
     /// Discards all that the filter selects: deliveries that are waiting, retrying or failed, or
-    /// records that are pending, scheduled or unhandled; without a status, failed deliveries. How
-    /// many.
+    /// records that are pending, scheduled or unhandled; without a status, failed deliveries.
+    /// Returns how many.
     ///
-    /// Works in many short transactions. One that is interrupted has discarded a part, and can be
-    /// made again. See [`discarding`](Self::discarding) for one at a time.
+    /// Works in many short transactions. A call that is interrupted has discarded a part, and can be
+    /// repeated. See [`discarding`](Self::discarding) for one transaction at a time.
     ///
     /// # Errors
     /// When the database fails.
@@ -137,11 +136,11 @@ impl<Db: Database> Operations<'_, Db> {
         Ok(changed)
     }
 
-    /// Gives nothing to this handler until it is [resumed](Self::resume), in every process. Its
-    /// records are kept. A handler that is paused already stays so.
+    /// Pauses this handler in every process: it gets no records until it is
+    /// [resumed](Self::resume). Its records are kept. Pausing it twice has no effect.
     ///
-    /// [`Change::NotFound`]: no handler can have such an id. Whether one has it is not known here:
-    /// it may be in another program.
+    /// [`Change::NotFound`]: no handler can have such an id. The handler may be part of another
+    /// program, so its existence is not checked.
     ///
     /// # Errors
     /// When the database fails.
@@ -156,7 +155,7 @@ impl<Db: Database> Operations<'_, Db> {
             .await
             .doing(doing)?;
         self.tell(WakeSignals::paused);
-        tracing::info!(handler, "handler is paused");
+        tracing::info!(handler, "handler paused");
         Ok(Change::Applied)
     }
 
@@ -179,7 +178,7 @@ impl<Db: Database> Operations<'_, Db> {
             return Ok(Change::NotFound);
         }
         self.tell(WakeSignals::paused);
-        tracing::info!(handler, "handler is resumed");
+        tracing::info!(handler, "handler resumed");
         Ok(Change::Applied)
     }
 
@@ -205,7 +204,7 @@ impl<Db: Database> Operations<'_, Db> {
         })
     }
 
-    /// What the delivery is instead.
+    /// The status that the delivery has instead.
     async fn conflict(&self, record_id: i64, handler: &str) -> Result<Change> {
         let found = self.deliveries_of(record_id, Some(handler)).await?;
         Ok(match found.first() {
@@ -214,7 +213,7 @@ impl<Db: Database> Operations<'_, Db> {
         })
     }
 
-    /// What the record is instead.
+    /// The status that the record has instead.
     async fn record_conflict(&self, record_id: i64) -> Result<Change> {
         let doing = "reading the status of a record";
         let mut connection = self.connection(doing).await?;

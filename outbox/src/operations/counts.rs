@@ -95,10 +95,11 @@ impl<Db: Database> Operations<'_, Db> {
         let doing = "counting records";
         let mut connection = self.connection(doing).await?;
         let mut operator = self.operator(&mut connection);
-        let mut counts = match precision {
-            Precision::Exact => Counts::of(&operator.counts().await.doing(doing)?),
-            Precision::Estimated => Counts::of(&operator.open_counts(&OPEN).await.doing(doing)?),
+        let counted = match precision {
+            Precision::Exact => operator.counts().await,
+            Precision::Estimated => operator.open_counts(&OPEN).await,
         };
+        let mut counts = Counts::of(&counted.doing(doing)?);
         counts.exact = true;
         if precision == Precision::Exact {
             return Ok(counts);
@@ -146,7 +147,11 @@ impl<Db: Database> Operations<'_, Db> {
         let mut connection = self.connection(doing).await?;
         let mut operator = self.operator(&mut connection);
         let (samples, totals) = match precision {
-            Precision::Exact => (OPEN.map(unlimited).to_vec(), Counts::default()),
+            Precision::Exact => {
+                let extent = SampleExtent::Unlimited;
+                let samples = OPEN.map(|status| StatusSample { status, extent });
+                (samples.to_vec(), Counts::default())
+            }
             Precision::Estimated => {
                 let totals = operator.open_counts(&OPEN).await.doing(doing)?;
                 let totals = Counts::of(&totals);
@@ -234,13 +239,6 @@ impl<Db: Database> Operations<'_, Db> {
         let mut operator = self.operator(&mut connection);
         let ids = operator.id_range(Table::Record).await.doing(doing)?;
         Ok(ids.map_or(0, |(_, newest)| newest))
-    }
-}
-
-fn unlimited(status: Status) -> StatusSample {
-    StatusSample {
-        status,
-        extent: SampleExtent::Unlimited,
     }
 }
 

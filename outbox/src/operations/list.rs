@@ -58,7 +58,7 @@ impl<Db: Database> Operations<'_, Db> {
             .doing(doing)
     }
 
-    /// Everything that is stored of one record, its payload among it.
+    /// Everything that is stored of one record, with its payload.
     ///
     /// # Errors
     /// When the database fails.
@@ -71,8 +71,8 @@ impl<Db: Database> Operations<'_, Db> {
             .doing(doing)
     }
 
-    /// Lanes in which a delivery that failed, or is to be tried again later, holds up the records
-    /// after it; those with the most behind first. At most `limit`, of 1 to 1,000.
+    /// Lanes in which a failed or retrying delivery blocks the records after it; those with the most
+    /// waiting records first. At most `limit`, from 1 to 1,000.
     ///
     /// # Errors
     /// When the database fails.
@@ -80,7 +80,8 @@ impl<Db: Database> Operations<'_, Db> {
         self.blocked_lanes_of(&Filter::new(), limit).await
     }
 
-    /// The same, of lanes whose head the filter selects. With the status of a record there is none.
+    /// [`blocked_lanes`](Self::blocked_lanes) whose head the filter selects. A filter with the status
+    /// of a record selects none.
     ///
     /// # Errors
     /// When the database fails.
@@ -138,7 +139,7 @@ impl<Db: Database> Operations<'_, Db> {
 }
 
 impl Filter {
-    /// As the statements take it.
+    /// The filter as the statements take it.
     fn query(&self, paging: Paging, limit: i64) -> ListQuery<'_> {
         let start = if paging.newest_first { i64::MAX } else { 0 };
         ListQuery {
@@ -155,7 +156,7 @@ impl Filter {
 }
 
 impl Listed {
-    /// Its place in the list.
+    /// The place of this item in the list.
     pub(super) fn cursor(&self) -> Cursor {
         Cursor(
             self.delivery

@@ -19,13 +19,14 @@ mod tables;
 mod view;
 
 pub use crate::record::{DeliveryStatus, RecordStatus};
-pub use bulk::{Bulk, Pruning};
+pub use bulk::Bulk;
 pub use change::Change;
 pub use counts::Precision;
 pub use filter::{Cursor, Filter, Paging};
 pub use health::{DatabaseHealth, DispatcherHealth, Health, HealthCheck};
 pub use operations::Operations;
 pub use overview::Overview;
+pub use prune::Pruning;
 pub use tables::Tables;
 pub use view::{
     BlockedLane, Breakdown, Counts, Delivery, ErrorCount, EventCounts, Failure, Inspected,

@@ -12,8 +12,8 @@ use crate::{
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Overview {
-    /// Exact where there are few. Of what is unfinished, that is below 500 of a status; of what
-    /// is finished, if there are no more than 1,024 records. Above that, estimates from samples.
+    /// Unfinished statuses are exact below 500 of each, finished ones if there are at most 1,024
+    /// records. Above that, the counts are estimates from samples.
     pub counts: Counts,
     /// Lanes that wait behind a record that failed for good.
     pub blocked_by_failed: u64,
@@ -27,8 +27,8 @@ pub struct Overview {
 const CAP: u32 = 500;
 
 impl<Db: Database> Operations<'_, Db> {
-    /// What the gauges of a dispatcher show. Reads a few thousand rows at most,
-    /// however many records there are and whatever they wait for: a few milliseconds.
+    /// What the gauges of a dispatcher show. Reads a few thousand rows at most, whatever the size of
+    /// the tables: a few milliseconds.
     ///
     /// ```
     /// # async fn print(outbox: &outbox::Outbox<sqlx::Sqlite>) -> outbox::Result<()> {
@@ -43,62 +43,58 @@ impl<Db: Database> Operations<'_, Db> {
     pub async fn overview(&self) -> Result<Overview> {
         let doing = "taking a look at all records";
         let mut connection = self.connection(doing).await?;
-        Look::take(&mut self.operator(&mut connection), self.partitions)
+        Overview::read(&mut self.operator(&mut connection), self.partitions)
             .await
             .doing(doing)
     }
 }
 
-/// An overview that is being read.
-struct Look {
-    seen: Overview,
-}
-
-impl Look {
-    async fn take<Db: Database>(
+impl Overview {
+    async fn read<Db: Database>(
         operator: &mut Operator<'_, Db>,
         partitions: u16,
-    ) -> Result<Overview, sqlx::Error> {
-        let mut look = Self {
-            seen: Overview::default(),
-        };
+    ) -> Result<Self, sqlx::Error> {
+        let mut overview = Self::default();
         let capped = operator.capped_counts(CAP).await?;
         for one in &capped {
-            look.seen.counts.add(&one.counted);
+            overview.counts.add(&one.counted);
         }
-        look.seen.counts.exact = true;
-        let counts = look.seen.counts;
+        overview.counts.exact = true;
+        let counts = overview.counts;
 
         let mut oldest = None;
         if counts.pending > 0 {
             oldest = operator.oldest_pending(partitions).await?;
             let age = oldest.map(|(age, _)| u64::try_from(age).unwrap_or(0));
-            look.seen.oldest_pending = age.map(Duration::from_micros);
+            overview.oldest_pending = age.map(Duration::from_micros);
         }
         if let Some((lowest, newest)) = operator.id_range(Table::Record).await? {
             let all = (lowest, newest);
-            look.sample(operator, Table::Record, all, |status| {
-                !matches!(status, Status::Record(RecordStatus::Pending))
-            })
-            .await?;
+            overview
+                .sample(operator, Table::Record, all, |status| {
+                    !matches!(status, Status::Record(RecordStatus::Pending))
+                })
+                .await?;
             // Pending records are the newest. Samples of the whole table would miss them.
             if let Some((_, first)) = oldest.filter(|_| is_capped(counts.pending)) {
                 let all = (first, newest);
-                look.sample(operator, Table::Record, all, |status| {
-                    matches!(status, Status::Record(RecordStatus::Pending))
-                })
-                .await?;
+                overview
+                    .sample(operator, Table::Record, all, |status| {
+                        matches!(status, Status::Record(RecordStatus::Pending))
+                    })
+                    .await?;
             }
         }
         let deliveries = [counts.waiting, counts.retrying, counts.failed];
         if deliveries.into_iter().any(is_capped)
             && let Some(all) = operator.id_range(Table::Delivery).await?
         {
-            look.sample(operator, Table::Delivery, all, |_| true)
+            overview
+                .sample(operator, Table::Delivery, all, |_| true)
                 .await?;
         }
-        look.blocked(&capped);
-        Ok(look.seen)
+        overview.count_lanes(&capped);
+        Ok(overview)
     }
 
     /// Estimates the statuses that were not counted to their end.
@@ -110,7 +106,7 @@ impl Look {
         wanted: impl Fn(Status) -> bool,
     ) -> Result<(), sqlx::Error> {
         let samples = Samples::few(lowest, highest);
-        self.seen.counts.exact &= samples.is_exact();
+        self.counts.exact &= samples.is_exact();
         let within = operator.statuses_within(table, &samples.ranges).await?;
         for one in within {
             let estimate = samples.scaled(one.count);
@@ -127,12 +123,12 @@ impl Look {
             status,
             Status::Record(RecordStatus::Completed | RecordStatus::Discarded)
         );
-        let count = self.seen.counts.place(status)?;
+        let count = self.counts.place(status)?;
         (finished || is_capped(*count)).then_some(count)
     }
 
     /// Counts lanes by their heads: only the head of a lane is retrying or failed and blocks.
-    fn blocked(&mut self, capped: &[CappedCount]) {
+    fn count_lanes(&mut self, capped: &[CappedCount]) {
         for one in capped {
             let share = |all: u64| match one.counted.count {
                 0 => 0,
@@ -141,13 +137,13 @@ impl Look {
                     u64::try_from(blocked).unwrap_or(u64::MAX)
                 }
             };
-            let counts = &self.seen.counts;
+            let counts = &self.counts;
             match one.counted.status {
                 Status::Delivery(DeliveryStatus::Failed) => {
-                    self.seen.blocked_by_failed = share(counts.failed);
+                    self.blocked_by_failed = share(counts.failed);
                 }
                 Status::Delivery(DeliveryStatus::Retrying) => {
-                    self.seen.blocked_by_retrying = share(counts.retrying);
+                    self.blocked_by_retrying = share(counts.retrying);
                 }
                 Status::Record(_) | Status::Delivery(_) => {}
             }

@@ -2,22 +2,23 @@
 
 use std::time::Duration;
 
-use super::Operations;
+use super::{Operations, step::Step};
 use crate::{
     outbox::{Result, error::While as _},
-    store::{Database, Fence, Retained, micros},
+    store::{Database, Fence, Prunable, Retained, micros},
 };
 
-/// How many commands or messages one statement deletes.
+/// How many records one transaction reads, and deletes at most; how many commands or messages one
+/// statement deletes.
 const BATCH: i64 = 1000;
 
-impl<Db: Database> Operations<'_, Db> {
+impl<'a, Db: Database> Operations<'a, Db> {
     /// Deletes records that were completed or discarded longer ago than this, with their
-    /// deliveries and failures. How many records. Their dedup keys can be used again.
+    /// deliveries and failures. Returns how many records. Their dedup keys can be used again.
     ///
-    /// Works in many short transactions. One that is interrupted has deleted a part, and can be
-    /// made again. What is not finished is never touched. See [`pruning`](Self::pruning) for one
-    /// at a time.
+    /// Works in many short transactions. A call that is interrupted has deleted a part, and can be
+    /// repeated. Unfinished records are never deleted. See [`pruning`](Self::pruning) for one
+    /// transaction at a time.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -34,6 +35,15 @@ impl<Db: Database> Operations<'_, Db> {
     /// When the database fails.
     pub async fn prune(&self, older_than: Duration) -> Result<u64> {
         self.prune_within(older_than, None).await
+    }
+
+    /// [`prune`](Self::prune) for a caller that shows progress or may stop early.
+    pub fn pruning(&self, older_than: Duration) -> Pruning<'a, Db> {
+        Pruning {
+            operations: *self,
+            micros: micros(older_than),
+            after: Some(0),
+        }
     }
 
     /// With a fence: only records of partitions that this process still owns.
@@ -94,5 +104,73 @@ impl<Db: Database> Operations<'_, Db> {
                 return Ok(all);
             }
         }
+    }
+}
+
+/// Deletes records that finished long ago; see [`Operations::pruning`].
+#[derive(Debug)]
+#[must_use = "nothing is deleted until `next` is called"]
+pub struct Pruning<'a, Db: Database> {
+    operations: Operations<'a, Db>,
+    micros: i64,
+    /// The id of the last record that was read; none at the end.
+    after: Option<i64>,
+}
+
+impl<Db: Database> Pruning<'_, Db> {
+    /// Reads the next thousand records and deletes those that finished long enough ago. Returns how
+    /// many, or `None` when there are no more records to read.
+    ///
+    /// # Errors
+    /// When the database fails. Records that were deleted before stay deleted.
+    pub async fn next(&mut self) -> Result<Option<u64>> {
+        self.next_within(None).await
+    }
+
+    /// The ids that [`next`](Self::next) would have deleted. Nothing is deleted.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn skip(&mut self) -> Result<Option<Vec<i64>>> {
+        let over = self.look().await?;
+        Ok(over.map(|over| over.iter().map(|one| one.id).collect()))
+    }
+
+    /// With a fence: only records of partitions that this process still owns.
+    pub(super) async fn next_within(&mut self, fence: Option<&Fence>) -> Result<Option<u64>> {
+        let is_ours = |partition: u16| {
+            fence.is_none_or(|fence| fence.leases.iter().any(|lease| lease.part == partition))
+        };
+        let Some(mut over) = self.look().await? else {
+            return Ok(None);
+        };
+        over.retain(|one| is_ours(one.partition));
+        if over.is_empty() {
+            return Ok(Some(0));
+        }
+        let deleted = self.operations.apply(Step::Delete(&over, fence)).await?;
+        Ok(Some(deleted))
+    }
+
+    /// The next records that are over.
+    async fn look(&mut self) -> Result<Option<Vec<Prunable>>> {
+        let Some(after) = self.after else {
+            return Ok(None);
+        };
+        let doing = "looking for finished records";
+        let mut connection = self.operations.connection(doing).await?;
+        let mut looked_at = self
+            .operations
+            .operator(&mut connection)
+            .prunable(after, self.micros, BATCH)
+            .await
+            .doing(doing)?;
+        // Ids are in the order of publishing: after a thousand recent records there is no old one,
+        // and the rest of the table need not be read.
+        let has_more = !looked_at.iter().all(|one| one.is_recent);
+        let last = looked_at.last().map(|one| one.id);
+        self.after = last.filter(|_| has_more);
+        looked_at.retain(|one| one.is_over);
+        Ok(last.map(|_| looked_at))
     }
 }

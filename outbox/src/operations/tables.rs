@@ -11,10 +11,10 @@ use crate::{
 };
 
 /// The tables of an outbox, for programs that have none of its handlers: tools, dashboards, the
-/// command line. Nothing is created or changed until something is asked for.
+/// command line. Only the methods access the database.
 ///
-/// What is changed here is noticed by running dispatchers within their `poll-interval`, as
-/// everything is that another program did.
+/// Running dispatchers notice a change within their `poll-interval`, as they notice every change of
+/// another program.
 ///
 /// ```
 /// use outbox::operations::{Precision, Tables};
@@ -39,7 +39,7 @@ pub struct Tables<Db: Database> {
 }
 
 impl<Db: Database> Tables<Db> {
-    /// In the connection's own schema, with names that start with `outbox_`.
+    /// Tables in the connection's own schema whose names start with `outbox_`.
     #[must_use]
     pub fn new(pool: Pool<Db>) -> Self {
         Self {
@@ -48,8 +48,8 @@ impl<Db: Database> Tables<Db> {
         }
     }
 
-    /// In this schema (in MySQL the database), or in the connection's own, with names that start
-    /// so.
+    /// Tables in this schema (in MySQL the database), or in the connection's own, whose names start
+    /// with this prefix.
     ///
     /// # Errors
     /// When one of them is no plain identifier.
@@ -90,7 +90,7 @@ impl<Db: Database> Tables<Db> {
             .schema_version()
             .await
         {
-            // Not there, or not for us to see.
+            // The table does not exist, or this user may not read it.
             Err(sqlx::Error::Database(_)) => Ok(None),
             found => found.doing(doing),
         }

@@ -1,7 +1,7 @@
 //! [`Dialect`]: what differs between databases in the statements that [`operator`](super::operator)
 //! writes once for all of them.
 
-use sqlx::{SqlStr, error::BoxDynError};
+use sqlx::{IntoArguments, error::BoxDynError, query::Query};
 
 use super::{
     TableNames,
@@ -11,75 +11,69 @@ use super::{
 use crate::operations::Status;
 
 /// How one database says what every database can say. Texts have `?` for each parameter.
-pub trait Dialect: sqlx::Database<Row: Columns> {
+pub trait Dialect: sqlx::Database<Row: Columns, Arguments: IntoArguments<Self>> {
     /// Quotes the name of a table.
-    #[doc(hidden)]
     const QUOTE: char;
     /// The present, by the database's clock.
-    #[doc(hidden)]
     const NOW: &'static str;
     /// The start of 1970, from which [`micros_between`](Self::micros_between) counts.
-    #[doc(hidden)]
     const EPOCH: &'static str;
     /// Starts a transaction that is going to write.
-    #[doc(hidden)]
     const BEGIN: &'static str;
     /// Follows a `select` from table `t` whose rows the transaction locks. Empty where only one
     /// transaction writes at a time.
-    #[doc(hidden)]
     const FOR_UPDATE: &'static str;
     /// Follows a `select` that must see what was committed after the transaction's snapshot.
-    #[doc(hidden)]
     const READ_LATEST: &'static str;
     /// Stand before and after an `insert` that leaves out rows which exist already.
-    #[doc(hidden)]
     const INSERT_NEW: (&'static str, &'static str);
     /// The column `key`.
-    #[doc(hidden)]
     const KEY: &'static str;
     /// The condition "blocks its lane", as the index of the lanes has it.
-    #[doc(hidden)]
     const BLOCKING: &'static str;
+    /// Compares a column with the ids of the parameter, in the statements on given rows. MySQL writes
+    /// those in its own way.
+    const AMONG_IDS: &'static str = "= any(?)";
     /// Stands before a column in a condition on given rows, so that the planner finds the rows by
     /// their ids and not by an index on this column.
-    #[doc(hidden)]
     const NO_INDEX: &'static str = "";
 
     /// The text as the database takes it.
-    #[doc(hidden)]
     fn with_placeholders(text: String) -> String {
         text
     }
 
     /// The key as text.
-    #[doc(hidden)]
     fn key_text(alias: &str) -> String {
         format!("{alias}.{}", Self::KEY)
     }
 
     /// Microseconds from one time to another; null if one of them is.
-    #[doc(hidden)]
     fn micros_between(from: &str, to: &str) -> String;
 
     /// The time that is `?` microseconds ago.
-    #[doc(hidden)]
     fn micros_ago() -> String;
 
     /// Reads rows of table `t` whose `column` is among the ids of the only parameter.
-    #[doc(hidden)]
-    fn select_given(columns: &str, table: &str, column: &str, when: &str) -> String;
+    fn select_given(columns: &str, table: &str, column: &str, when: &str) -> String {
+        let among = Self::AMONG_IDS;
+        format!("select {columns} from {table} t where t.{column} {among} and {when}")
+    }
 
     /// Changes rows whose `id` is among the ids of the only parameter. Columns have no alias.
-    #[doc(hidden)]
-    fn update_given(table: &str, set: &str, when: &str) -> String;
+    fn update_given(table: &str, set: &str, when: &str) -> String {
+        let among = Self::AMONG_IDS;
+        format!("update {table} set {set} where id {among} and {when}")
+    }
 
     /// Deletes rows whose `column` is among the ids of the only parameter.
-    #[doc(hidden)]
-    fn delete_given(table: &str, column: &str, when: &str) -> String;
+    fn delete_given(table: &str, column: &str, when: &str) -> String {
+        let among = Self::AMONG_IDS;
+        format!("delete from {table} where {column} {among} and {when}")
+    }
 
     /// The blocking deliveries `of` the lane of delivery `other`, in their order: what follows
     /// `where`.
-    #[doc(hidden)]
     fn in_lane(of: &str, other: &str) -> String {
         let (blocking, key) = (Self::BLOCKING, Self::KEY);
         format!(
@@ -88,38 +82,31 @@ pub trait Dialect: sqlx::Database<Row: Columns> {
     }
 
     /// How the rows of a status are found without reading any other row.
-    #[doc(hidden)]
     fn index_path(names: &TableNames, status: Status) -> IndexPath;
 
     /// Microseconds since the oldest pending record was published, and the lowest id of one. The
     /// parameter is the number of partitions. Reads one index entry per partition.
-    #[doc(hidden)]
     fn oldest_pending(names: &TableNames) -> String;
 
     /// Deletes the oldest commands or messages: older than `?` microseconds, at most `?` of them.
-    #[doc(hidden)]
     fn prune_retained(names: &TableNames, what: Retained) -> String;
 
     /// Adds a parameter.
-    #[doc(hidden)]
     fn add_argument(arguments: &mut Self::Arguments, value: Param<'_>) -> Result<(), BoxDynError>;
 
     /// The rows that a statement finds.
-    #[doc(hidden)]
     fn fetch_rows(
         connection: &mut Self::Connection,
         statement: Statement<Self>,
     ) -> impl Future<Output = Result<Vec<Self::Row>, sqlx::Error>> + Send;
 
     /// How many rows a statement changed.
-    #[doc(hidden)]
     fn execute_statement(
         connection: &mut Self::Connection,
         statement: Statement<Self>,
     ) -> impl Future<Output = Result<u64, sqlx::Error>> + Send;
 
     /// The rows that a statement finds which walks each [`IndexPath`] in its order and stops early.
-    #[doc(hidden)]
     fn with_index_order(
         connection: &mut Self::Connection,
         statement: Statement<Self>,
@@ -129,7 +116,6 @@ pub trait Dialect: sqlx::Database<Row: Columns> {
 
     /// How many rows have an id in one of these ranges (first and last): columns as of
     /// [`counted`](super::operator), one row per status.
-    #[doc(hidden)]
     fn statuses_within(
         connection: &mut Self::Connection,
         names: &TableNames,
@@ -139,7 +125,6 @@ pub trait Dialect: sqlx::Database<Row: Columns> {
 
     /// Writes messages into the inbox, and returns those that were not there. They are sorted and
     /// differ.
-    #[doc(hidden)]
     fn receive(
         connection: &mut Self::Connection,
         names: &TableNames,
@@ -213,8 +198,9 @@ impl<Db: Dialect> Statement<Db> {
     }
 
     /// What a driver executes.
-    pub(super) fn into_parts(self) -> Result<(SqlStr, Db::Arguments), sqlx::Error> {
+    pub(super) fn query(self) -> Result<Query<'static, Db, Db::Arguments>, sqlx::Error> {
         let arguments = self.arguments.map_err(sqlx::Error::Encode)?;
-        Ok((trusted(Db::with_placeholders(self.text)), arguments))
+        let sql = trusted(Db::with_placeholders(self.text));
+        Ok(sqlx::query_with(sql, arguments))
     }
 }

@@ -7,7 +7,6 @@ use sqlx::{
     Arguments as _, MySql, MySqlConnection,
     error::BoxDynError,
     mysql::{MySqlArguments, MySqlRow},
-    query_with,
 };
 use uuid::Uuid;
 
@@ -114,16 +113,14 @@ select timestampdiff(microsecond, min(r.created_at), utc_timestamp(6)), min(r.id
         connection: &mut MySqlConnection,
         statement: Statement<Self>,
     ) -> Result<Vec<MySqlRow>, sqlx::Error> {
-        let (sql, arguments) = statement.into_parts()?;
-        query_with(sql, arguments).fetch_all(connection).await
+        statement.query()?.fetch_all(connection).await
     }
 
     async fn execute_statement(
         connection: &mut MySqlConnection,
         statement: Statement<Self>,
     ) -> Result<u64, sqlx::Error> {
-        let (sql, arguments) = statement.into_parts()?;
-        let done = query_with(sql, arguments).execute(connection).await?;
+        let done = statement.query()?.execute(connection).await?;
         Ok(done.rows_affected())
     }
 

@@ -4,7 +4,6 @@ use sqlx::{
     Arguments as _, Connection as _, PgConnection, Postgres,
     error::BoxDynError,
     postgres::{PgArguments, PgRow},
-    query_with,
 };
 
 use crate::{
@@ -44,18 +43,6 @@ impl Dialect for Postgres {
 
     fn micros_ago() -> String {
         "clock_timestamp() - ? * interval '1 microsecond'".to_owned()
-    }
-
-    fn select_given(columns: &str, table: &str, column: &str, when: &str) -> String {
-        format!("select {columns} from {table} t where t.{column} = any(?) and {when}")
-    }
-
-    fn update_given(table: &str, set: &str, when: &str) -> String {
-        format!("update {table} set {set} where id = any(?) and {when}")
-    }
-
-    fn delete_given(table: &str, column: &str, when: &str) -> String {
-        format!("delete from {table} where {column} = any(?) and {when}")
     }
 
     /// Rows are compared as a whole and in the order of the index: for single columns that are
@@ -118,16 +105,14 @@ select {age}, min(oldest.id) from p cross join lateral (
         connection: &mut PgConnection,
         statement: Statement<Self>,
     ) -> Result<Vec<PgRow>, sqlx::Error> {
-        let (sql, arguments) = statement.into_parts()?;
-        query_with(sql, arguments).fetch_all(connection).await
+        statement.query()?.fetch_all(connection).await
     }
 
     async fn execute_statement(
         connection: &mut PgConnection,
         statement: Statement<Self>,
     ) -> Result<u64, sqlx::Error> {
-        let (sql, arguments) = statement.into_parts()?;
-        let done = query_with(sql, arguments).execute(connection).await?;
+        let done = statement.query()?.execute(connection).await?;
         Ok(done.rows_affected())
     }
 

@@ -3,7 +3,6 @@
 use sqlx::{
     Arguments as _, Sqlite, SqliteConnection,
     error::BoxDynError,
-    query_with,
     sqlite::{SqliteArguments, SqliteRow},
 };
 
@@ -19,9 +18,6 @@ use crate::{
     },
 };
 
-/// Ids that were given as JSON.
-const IDS: &str = "(select value from json_each(?))";
-
 impl Dialect for Sqlite {
     const QUOTE: char = '"';
     const NOW: &'static str = NOW;
@@ -32,6 +28,7 @@ impl Dialect for Sqlite {
     const INSERT_NEW: (&'static str, &'static str) = ("insert", " on conflict do nothing");
     const KEY: &'static str = "key";
     const BLOCKING: &'static str = "blocking";
+    const AMONG_IDS: &'static str = "in (select value from json_each(?))";
     const NO_INDEX: &'static str = "+";
 
     fn micros_between(from: &str, to: &str) -> String {
@@ -40,18 +37,6 @@ impl Dialect for Sqlite {
 
     fn micros_ago() -> String {
         format!("{NOW} - ?")
-    }
-
-    fn select_given(columns: &str, table: &str, column: &str, when: &str) -> String {
-        format!("select {columns} from {table} t where t.{column} in {IDS} and {when}")
-    }
-
-    fn update_given(table: &str, set: &str, when: &str) -> String {
-        format!("update {table} set {set} where id in {IDS} and {when}")
-    }
-
-    fn delete_given(table: &str, column: &str, when: &str) -> String {
-        format!("delete from {table} where {column} in {IDS} and {when}")
     }
 
     /// The order of the status's own index, so that the planner reads that index and nothing else.
@@ -99,16 +84,14 @@ select {NOW} - min(r.created_at), min(r.id) from p join {record} r on r.id = (
         connection: &mut SqliteConnection,
         statement: Statement<Self>,
     ) -> Result<Vec<SqliteRow>, sqlx::Error> {
-        let (sql, arguments) = statement.into_parts()?;
-        query_with(sql, arguments).fetch_all(connection).await
+        statement.query()?.fetch_all(connection).await
     }
 
     async fn execute_statement(
         connection: &mut SqliteConnection,
         statement: Statement<Self>,
     ) -> Result<u64, sqlx::Error> {
-        let (sql, arguments) = statement.into_parts()?;
-        let done = query_with(sql, arguments).execute(connection).await?;
+        let done = statement.query()?.execute(connection).await?;
         Ok(done.rows_affected())
     }
 
