@@ -8,35 +8,43 @@ use super::{
     operator::{Columns, Retained, Table},
     trusted,
 };
-use crate::operations::Status;
+use crate::operations::{DeliveryStatus, RecordStatus, Status};
+
+/// Pieces of text that differ between databases.
+#[derive(Debug)]
+pub struct Words {
+    /// Quotes the name of a table.
+    pub(crate) quote: char,
+    /// The present, by the database's clock.
+    pub(crate) now: &'static str,
+    /// The start of 1970, from which [`Dialect::micros_between`] counts.
+    pub(crate) epoch: &'static str,
+    /// Follows a `select` from table `t` whose rows the transaction locks. Empty where only one
+    /// transaction writes at a time.
+    pub(crate) for_update: &'static str,
+    /// Follows a `select` that must see what was committed after the transaction's snapshot.
+    pub(crate) read_latest: &'static str,
+    /// Stand before and after an `insert` that leaves out rows which exist already.
+    pub(crate) insert_new: (&'static str, &'static str),
+    /// The column `key`.
+    pub(crate) key: &'static str,
+    /// The condition "blocks its lane", as the index of the lanes has it.
+    pub(crate) blocking: &'static str,
+    /// Compares a column with the ids of the only parameter, in the statements on given rows.
+    pub(crate) among_ids: &'static str,
+    /// Stands before a column in a condition on given rows, so that the planner finds the rows by
+    /// their ids and not by an index on this column.
+    pub(crate) no_index: &'static str,
+    /// The order of the index of waiting deliveries.
+    pub(crate) waiting_order: &'static str,
+}
 
 /// How one database says what every database can say. Texts have `?` for each parameter.
 pub trait Dialect: sqlx::Database<Row: Columns, Arguments: IntoArguments<Self>> {
-    /// Quotes the name of a table.
-    const QUOTE: char;
-    /// The present, by the database's clock.
-    const NOW: &'static str;
-    /// The start of 1970, from which [`micros_between`](Self::micros_between) counts.
-    const EPOCH: &'static str;
+    /// Pieces of text. One name for all of them: it is in the scope of every generic `Db: Database`.
+    const WORDS: Words;
     /// Starts a transaction that is going to write.
     const BEGIN: &'static str;
-    /// Follows a `select` from table `t` whose rows the transaction locks. Empty where only one
-    /// transaction writes at a time.
-    const FOR_UPDATE: &'static str;
-    /// Follows a `select` that must see what was committed after the transaction's snapshot.
-    const READ_LATEST: &'static str;
-    /// Stand before and after an `insert` that leaves out rows which exist already.
-    const INSERT_NEW: (&'static str, &'static str);
-    /// The column `key`.
-    const KEY: &'static str;
-    /// The condition "blocks its lane", as the index of the lanes has it.
-    const BLOCKING: &'static str;
-    /// Compares a column with the ids of the parameter, in the statements on given rows. MySQL writes
-    /// those in its own way.
-    const AMONG_IDS: &'static str = "= any(?)";
-    /// Stands before a column in a condition on given rows, so that the planner finds the rows by
-    /// their ids and not by an index on this column.
-    const NO_INDEX: &'static str = "";
 
     /// The text as the database takes it.
     fn with_placeholders(text: String) -> String {
@@ -45,7 +53,7 @@ pub trait Dialect: sqlx::Database<Row: Columns, Arguments: IntoArguments<Self>> 
 
     /// The key as text.
     fn key_text(alias: &str) -> String {
-        format!("{alias}.{}", Self::KEY)
+        format!("{alias}.{}", Self::WORDS.key)
     }
 
     /// Microseconds from one time to another; null if one of them is.
@@ -56,33 +64,44 @@ pub trait Dialect: sqlx::Database<Row: Columns, Arguments: IntoArguments<Self>> 
 
     /// Reads rows of table `t` whose `column` is among the ids of the only parameter.
     fn select_given(columns: &str, table: &str, column: &str, when: &str) -> String {
-        let among = Self::AMONG_IDS;
+        let among = Self::WORDS.among_ids;
         format!("select {columns} from {table} t where t.{column} {among} and {when}")
     }
 
     /// Changes rows whose `id` is among the ids of the only parameter. Columns have no alias.
     fn update_given(table: &str, set: &str, when: &str) -> String {
-        let among = Self::AMONG_IDS;
+        let among = Self::WORDS.among_ids;
         format!("update {table} set {set} where id {among} and {when}")
     }
 
     /// Deletes rows whose `column` is among the ids of the only parameter.
     fn delete_given(table: &str, column: &str, when: &str) -> String {
-        let among = Self::AMONG_IDS;
+        let among = Self::WORDS.among_ids;
         format!("delete from {table} where {column} {among} and {when}")
     }
 
     /// The blocking deliveries `of` the lane of delivery `other`, in their order: what follows
     /// `where`.
     fn in_lane(of: &str, other: &str) -> String {
-        let (blocking, key) = (Self::BLOCKING, Self::KEY);
+        let (blocking, key) = (Self::WORDS.blocking, Self::WORDS.key);
         format!(
             "{of}.{blocking} and {of}.part = {other}.part and {of}.{key} = {other}.{key} and {of}.handler = {other}.handler order by {of}.id"
         )
     }
 
-    /// How the rows of a status are found without reading any other row.
-    fn index_path(names: &TableNames, status: Status) -> IndexPath;
+    /// How the rows of a status are found without reading any other row: in the order of the
+    /// status's own index, so that the planner reads that index whatever its statistics say.
+    fn index_path(_: &TableNames, status: Status) -> IndexPath {
+        let order = match status {
+            Status::Record(RecordStatus::Pending) => " order by part, id",
+            Status::Record(RecordStatus::Unhandled) => " order by part, event",
+            Status::Record(RecordStatus::Scheduled)
+            | Status::Delivery(DeliveryStatus::Retrying) => " order by part, due_at",
+            Status::Delivery(DeliveryStatus::Waiting) => Self::WORDS.waiting_order,
+            Status::Record(_) | Status::Delivery(_) => " order by id",
+        };
+        (String::new(), order)
+    }
 
     /// Microseconds since the oldest pending record was published, and the lowest id of one. The
     /// parameter is the number of partitions. Reads one index entry per partition.

@@ -15,7 +15,7 @@ use crate::{
     operations::{DeliveryStatus, RecordStatus, Status},
     store::{
         TableNames,
-        dialect::{Dialect, IndexPath, Param, Statement},
+        dialect::{Dialect, IndexPath, Param, Statement, Words},
         operator::{Retained, Table},
         settle::json,
         trusted,
@@ -28,16 +28,22 @@ const IDS: &str = "json_table(?, '$[*]' columns (id bigint path '$')) u";
 const MESSAGES: usize = 500;
 
 impl Dialect for MySql {
-    const QUOTE: char = '`';
-    const NOW: &'static str = "utc_timestamp(6)";
-    const EPOCH: &'static str = "'1970-01-01'";
+    const WORDS: Words = Words {
+        quote: '`',
+        now: "utc_timestamp(6)",
+        epoch: "'1970-01-01'",
+        for_update: " for update",
+        read_latest: " lock in share mode",
+        // `ignore` hides more than duplicates. Callers check lengths before.
+        insert_new: ("insert ignore", ""),
+        key: "`key`",
+        blocking: "blocking = true",
+        no_index: "",
+        // Not used: below, given rows are joined and indexes have names.
+        among_ids: "",
+        waiting_order: "",
+    };
     const BEGIN: &'static str = "begin";
-    const FOR_UPDATE: &'static str = " for update";
-    const READ_LATEST: &'static str = " lock in share mode";
-    /// `ignore` hides more than duplicates. Callers check lengths before.
-    const INSERT_NEW: (&'static str, &'static str) = ("insert ignore", "");
-    const KEY: &'static str = "`key`";
-    const BLOCKING: &'static str = "blocking = true";
 
     fn key_text(alias: &str) -> String {
         format!("convert({alias}.`key` using utf8mb4)")

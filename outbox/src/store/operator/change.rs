@@ -57,41 +57,38 @@ impl<Db: Dialect> Operator<'_, Db> {
     /// Deliveries that are failed or retrying become due now; failed ones with all their retries.
     /// Returns how many.
     pub(crate) async fn replay(&mut self, ids: &[i64]) -> Result<u64, sqlx::Error> {
-        let (now, no_index) = (Db::NOW, Db::NO_INDEX);
+        let now = Db::WORDS.now;
         // Retrying ones first: after the second statement the failed ones are retrying too.
         let set = format!("due_at = {now}");
-        let when = format!("{no_index}status = 'retrying'");
-        let retrying = self.update("delivery", &set, &when, ids).await?;
+        let retrying = self.update("delivery", &set, "('retrying')", ids).await?;
         let set = format!(
             "attempt = attempt + 1, failure_count = 0, first_failed_at = null, due_at = {now}, status = 'retrying'"
         );
-        let when = format!("{no_index}status = 'failed'");
-        Ok(retrying + self.update("delivery", &set, &when, ids).await?)
+        Ok(retrying + self.update("delivery", &set, "('failed')", ids).await?)
     }
 
     /// Scheduled records become due now. Returns how many.
     pub(crate) async fn make_due_now(&mut self, record_ids: &[i64]) -> Result<u64, sqlx::Error> {
-        let set = format!("due_at = {}", Db::NOW);
-        let when = format!("{}status = 'scheduled'", Db::NO_INDEX);
-        self.update("record", &set, &when, record_ids).await
+        let set = format!("due_at = {}", Db::WORDS.now);
+        self.update("record", &set, "('scheduled')", record_ids)
+            .await
     }
 
     /// Unfinished deliveries become discarded. Returns how many.
     pub(crate) async fn discard(&mut self, ids: &[i64]) -> Result<u64, sqlx::Error> {
-        let set = format!(
-            "status = 'discarded', blocking = false, due_at = null, finished_at = {}",
-            Db::NOW
-        );
-        let when = format!("{}status in {UNFINISHED}", Db::NO_INDEX);
-        self.update("delivery", &set, &when, ids).await
+        let now = Db::WORDS.now;
+        let set =
+            format!("status = 'discarded', blocking = false, due_at = null, finished_at = {now}");
+        self.update("delivery", &set, UNFINISHED, ids).await
     }
 
     /// Split records that have no unfinished delivery left become discarded. In the transaction
     /// of [`discard`](Self::discard), after it.
     pub(crate) async fn close_discarded(&mut self, record_ids: &[i64]) -> Result<(), sqlx::Error> {
+        let (no_index, for_update) = (Db::WORDS.no_index, Db::WORDS.for_update);
         // Two operators that discard deliveries of one record at the same time must see each
         // other's change. The second waits for this lock until the first has committed.
-        let when = format!("{}t.status = 'split'{}", Db::NO_INDEX, Db::FOR_UPDATE);
+        let when = format!("{no_index}t.status = 'split'{for_update}");
         let split = self
             .select("t.id", "record", "id", &when, record_ids)
             .await?;
@@ -103,9 +100,8 @@ impl<Db: Dialect> Operator<'_, Db> {
             .select("t.record_id", "delivery", "record_id", &when, &split)
             .await?;
         let over: Vec<i64> = split.into_iter().filter(|id| !open.contains(id)).collect();
-        let set = format!("status = 'discarded', completed_at = {}", Db::NOW);
-        let when = format!("{}status = 'split'", Db::NO_INDEX);
-        self.update("record", &set, &when, &over).await?;
+        let set = format!("status = 'discarded', completed_at = {}", Db::WORDS.now);
+        self.update("record", &set, "('split')", &over).await?;
         Ok(())
     }
 
@@ -118,26 +114,24 @@ impl<Db: Dialect> Operator<'_, Db> {
             "(select case when h.status = 'waiting' then h.id end from {delivery} h where {in_lane} limit 1)"
         );
         let heads = self.select(&head, "delivery", "id", "true", ids).await?;
-        let set = format!("status = 'retrying', due_at = {}", Db::NOW);
-        let (no_index, blocking) = (Db::NO_INDEX, Db::BLOCKING);
-        let when = format!("{no_index}status = 'waiting' and {no_index}{blocking}");
-        self.update("delivery", &set, &when, &heads).await?;
+        let (no_index, blocking) = (Db::WORDS.no_index, Db::WORDS.blocking);
+        let set = format!("status = 'retrying', due_at = {}", Db::WORDS.now);
+        let waiting = format!("('waiting') and {no_index}{blocking}");
+        self.update("delivery", &set, &waiting, &heads).await?;
         Ok(())
     }
 
     /// Records that no handler has started with become discarded. Returns how many.
     pub(crate) async fn discard_records(&mut self, record_ids: &[i64]) -> Result<u64, sqlx::Error> {
-        let set = format!("status = 'discarded', completed_at = {}", Db::NOW);
-        let when = format!(
-            "{}status in ('pending', 'scheduled', 'unhandled')",
-            Db::NO_INDEX
-        );
-        self.update("record", &set, &when, record_ids).await
+        let set = format!("status = 'discarded', completed_at = {}", Db::WORDS.now);
+        let not_started = "('pending', 'scheduled', 'unhandled')";
+        self.update("record", &set, not_started, record_ids).await
     }
 
     /// The dispatchers give nothing to this handler until it is resumed.
     pub(crate) async fn pause(&mut self, handler: &str) -> Result<(), sqlx::Error> {
-        let (pause, now, (insert, if_new)) = (self.table("pause"), Db::NOW, Db::INSERT_NEW);
+        let (pause, now) = (self.table("pause"), Db::WORDS.now);
+        let (insert, if_new) = Db::WORDS.insert_new;
         let sql = format!("{insert} into {pause} (handler, paused_at) values (?, {now}){if_new}");
         self.execute(Statement::new(sql).text(handler)).await?;
         Ok(())
@@ -220,17 +214,19 @@ from {record} r where r.id > ? order by r.id limit ?"
         Ok(found.into_iter().flatten().collect())
     }
 
+    /// Changes given rows that have one of these statuses. Returns how many.
     async fn update(
         &mut self,
         table: &str,
         set: &str,
-        when: &str,
+        statuses: &str,
         ids: &[i64],
     ) -> Result<u64, sqlx::Error> {
         if ids.is_empty() {
             return Ok(0);
         }
-        let sql = Db::update_given(&self.table(table), set, when);
+        let when = format!("{}status in {statuses}", Db::WORDS.no_index);
+        let sql = Db::update_given(&self.table(table), set, &when);
         self.execute(Statement::new(sql).ids(ids)).await
     }
 }

@@ -48,13 +48,13 @@ impl<Db: Dialect> Operator<'_, Db> {
         command: CommandKey<'_>,
         fingerprint: Option<&str>,
     ) -> Result<CommandClaim, sqlx::Error> {
-        let (table, now, (insert, if_new)) = (self.table("command"), Db::NOW, Db::INSERT_NEW);
+        let (table, now) = (self.table("command"), Db::WORDS.now);
+        let ((insert, if_new), latest) = (Db::WORDS.insert_new, Db::WORDS.read_latest);
         let insert = format!(
             "{insert} into {table} (operation, command_id, fingerprint, created_at) values (?, ?, ?, {now}){if_new}"
         );
         let select = format!(
-            "select fingerprint, result from {table} where operation = ? and command_id = ?{}",
-            Db::READ_LATEST
+            "select fingerprint, result from {table} where operation = ? and command_id = ?{latest}"
         );
         let keyed = |sql: &str| Statement::new(sql).key(command.operation).key(command.id);
         loop {

@@ -12,8 +12,8 @@ impl<Db: Dialect> Operator<'_, Db> {
     /// The instances that there are, the oldest first.
     pub(crate) async fn instances(&mut self) -> Result<Vec<Instance>, sqlx::Error> {
         let (instances, lease) = (self.table("instance"), self.table("lease"));
-        let started = Db::micros_between(Db::EPOCH, "i.started_at");
-        let left = Db::micros_between(Db::NOW, "i.expires_at");
+        let started = Db::micros_between(Db::WORDS.epoch, "i.started_at");
+        let left = Db::micros_between(Db::WORDS.now, "i.expires_at");
         let sql = format!(
             "select i.id, {started}, {left}, (select count(*) from {lease} l where l.owner = i.id)
 from {instances} i order by i.started_at, i.id"

@@ -33,7 +33,7 @@ impl ListQuery<'_> {
             statement = statement.push(" and r.event = ?").text(event);
         }
         if let Some(key) = self.key {
-            let condition = format!(" and r.{} = ?", Db::KEY);
+            let condition = format!(" and r.{} = ?", Db::WORDS.key);
             statement = statement.push(&condition).key(key);
         }
         if let Some(micros) = self.older_than {
@@ -58,7 +58,7 @@ impl ListQuery<'_> {
 
 /// The columns of [`listed`]; `r` is the table.
 fn record_columns<Db: Dialect>() -> String {
-    let micros = |time| Db::micros_between(Db::EPOCH, time);
+    let micros = |time| Db::micros_between(Db::WORDS.epoch, time);
     format!(
         "r.id, r.event_id, r.event, {}, r.status, {}, {}, {}",
         Db::key_text("r"),
@@ -70,7 +70,7 @@ fn record_columns<Db: Dialect>() -> String {
 
 /// The columns of [`delivery`]; `d` is the table.
 fn delivery_columns<Db: Dialect>() -> String {
-    let micros = |time| Db::micros_between(Db::EPOCH, time);
+    let micros = |time| Db::micros_between(Db::WORDS.epoch, time);
     format!(
         "d.id, d.handler, d.status, d.blocking, d.attempt, d.failure_count, {}, {}, {}, d.error_kind, d.fingerprint, d.error",
         micros("d.first_failed_at"),
@@ -177,7 +177,7 @@ impl<Db: Dialect> Operator<'_, Db> {
         found.deliveries = self.rows(statement, |row| delivery(row, 0)).await?;
 
         let table = self.table("failure");
-        let failed_at = Db::micros_between(Db::EPOCH, "f.failed_at");
+        let failed_at = Db::micros_between(Db::WORDS.epoch, "f.failed_at");
         let sql = format!(
             "select f.handler, f.attempt, {failed_at}, f.kind, f.fingerprint, f.error
 from {table} f where f.record_id = ? order by f.handler, f.attempt"
@@ -195,8 +195,8 @@ from {table} f where f.record_id = ? order by f.handler, f.attempt"
         query: ListQuery<'_>,
     ) -> Result<Vec<BlockedLane>, sqlx::Error> {
         let (record, delivery) = (self.table("record"), self.table("delivery"));
-        let (key_text, key, blocking) = (Db::key_text("d"), Db::KEY, Db::BLOCKING);
-        let until_due = Db::micros_between(Db::NOW, "d.due_at");
+        let (key_text, key, blocking) = (Db::key_text("d"), Db::WORDS.key, Db::WORDS.blocking);
+        let until_due = Db::micros_between(Db::WORDS.now, "d.due_at");
         let mut statement = Statement::new(format!(
             "select {key_text}, d.handler, d.record_id, d.status, d.attempt, d.error, {until_due}, g.behind
 from (

@@ -33,7 +33,7 @@ impl<'c, Db: Dialect> Operator<'c, Db> {
 
     /// The quoted name of a table.
     fn table(&self, name: &str) -> String {
-        self.names.table(name, Db::QUOTE)
+        self.names.table(name, Db::WORDS.quote)
     }
 
     async fn rows<T>(

@@ -6,26 +6,28 @@ use sqlx::{
     postgres::{PgArguments, PgRow},
 };
 
-use crate::{
-    operations::{DeliveryStatus, RecordStatus, Status},
-    store::{
-        TableNames,
-        dialect::{Dialect, IndexPath, Param, Statement},
-        operator::{Retained, Table},
-        trusted,
-    },
+use crate::store::{
+    TableNames,
+    dialect::{Dialect, Param, Statement, Words},
+    operator::{Retained, Table},
+    trusted,
 };
 
 impl Dialect for Postgres {
-    const QUOTE: char = '"';
-    const NOW: &'static str = "clock_timestamp()";
-    const EPOCH: &'static str = "timestamptz 'epoch'";
+    const WORDS: Words = Words {
+        quote: '"',
+        now: "clock_timestamp()",
+        epoch: "timestamptz 'epoch'",
+        for_update: " order by t.id for update",
+        read_latest: "",
+        insert_new: ("insert", " on conflict do nothing"),
+        key: "key",
+        blocking: "blocking",
+        among_ids: "= any(?)",
+        no_index: "",
+        waiting_order: " order by id",
+    };
     const BEGIN: &'static str = "begin";
-    const FOR_UPDATE: &'static str = " order by t.id for update";
-    const READ_LATEST: &'static str = "";
-    const INSERT_NEW: (&'static str, &'static str) = ("insert", " on conflict do nothing");
-    const KEY: &'static str = "key";
-    const BLOCKING: &'static str = "blocking";
 
     /// Each `?` becomes `$1`, `$2` and so on. No text has a `?` for anything else.
     fn with_placeholders(text: String) -> String {
@@ -45,8 +47,8 @@ impl Dialect for Postgres {
         "clock_timestamp() - ? * interval '1 microsecond'".to_owned()
     }
 
-    /// Rows are compared as a whole and in the order of the index: for single columns that are
-    /// equal, the planner would rather walk the primary key, through all of a large lane.
+    /// Compares and orders by all columns of the index of lanes. Ordered by the id alone, the planner
+    /// would look for the first of a lane along the primary key, through all of the longest lane.
     fn in_lane(of: &str, other: &str) -> String {
         let lane = |of: &str| format!("({of}.part, {of}.key, {of}.handler)");
         let (lane, other) = (lane(of), lane(other));
@@ -55,23 +57,10 @@ impl Dialect for Postgres {
         )
     }
 
-    /// The order of the status's own index, so that the planner reads that index and nothing else,
-    /// whatever its statistics say.
-    fn index_path(_: &TableNames, status: Status) -> IndexPath {
-        let order = match status {
-            Status::Record(RecordStatus::Pending) => " order by part, id",
-            Status::Record(RecordStatus::Unhandled) => " order by part, event",
-            Status::Record(RecordStatus::Scheduled)
-            | Status::Delivery(DeliveryStatus::Retrying) => " order by part, due_at",
-            Status::Record(_) | Status::Delivery(_) => " order by id",
-        };
-        (String::new(), order)
-    }
-
     /// `part` is compared twice and ordered by: only the index of pending records has both columns.
     fn oldest_pending(names: &TableNames) -> String {
         let record = names.table("record", '"');
-        let age = Self::micros_between("min(oldest.created_at)", Self::NOW);
+        let age = Self::micros_between("min(oldest.created_at)", Self::WORDS.now);
         format!(
             "with recursive p (part) as (select 0 union all select part + 1 from p where part + 1 < ?)
 select {age}, min(oldest.id) from p cross join lateral (

@@ -7,29 +7,29 @@ use sqlx::{
 };
 
 use super::NOW;
-use crate::{
-    operations::{DeliveryStatus, RecordStatus, Status},
-    store::{
-        TableNames,
-        dialect::{Dialect, IndexPath, Param, Statement},
-        operator::{Retained, Table},
-        settle::json,
-        trusted,
-    },
+use crate::store::{
+    TableNames,
+    dialect::{Dialect, Param, Statement, Words},
+    operator::{Retained, Table},
+    settle::json,
+    trusted,
 };
 
 impl Dialect for Sqlite {
-    const QUOTE: char = '"';
-    const NOW: &'static str = NOW;
-    const EPOCH: &'static str = "0";
+    const WORDS: Words = Words {
+        quote: '"',
+        now: NOW,
+        epoch: "0",
+        for_update: "",
+        read_latest: "",
+        insert_new: ("insert", " on conflict do nothing"),
+        key: "key",
+        blocking: "blocking",
+        among_ids: "in (select value from json_each(?))",
+        no_index: "+",
+        waiting_order: " order by part, handler, id",
+    };
     const BEGIN: &'static str = "begin immediate";
-    const FOR_UPDATE: &'static str = "";
-    const READ_LATEST: &'static str = "";
-    const INSERT_NEW: (&'static str, &'static str) = ("insert", " on conflict do nothing");
-    const KEY: &'static str = "key";
-    const BLOCKING: &'static str = "blocking";
-    const AMONG_IDS: &'static str = "in (select value from json_each(?))";
-    const NO_INDEX: &'static str = "+";
 
     fn micros_between(from: &str, to: &str) -> String {
         format!("{to} - {from}")
@@ -37,19 +37,6 @@ impl Dialect for Sqlite {
 
     fn micros_ago() -> String {
         format!("{NOW} - ?")
-    }
-
-    /// The order of the status's own index, so that the planner reads that index and nothing else.
-    fn index_path(_: &TableNames, status: Status) -> IndexPath {
-        let order = match status {
-            Status::Record(RecordStatus::Pending) => " order by part, id",
-            Status::Record(RecordStatus::Unhandled) => " order by part, event",
-            Status::Record(RecordStatus::Scheduled)
-            | Status::Delivery(DeliveryStatus::Retrying) => " order by part, due_at",
-            Status::Delivery(DeliveryStatus::Waiting) => " order by part, handler, id",
-            Status::Record(_) | Status::Delivery(_) => " order by id",
-        };
-        (String::new(), order)
     }
 
     fn oldest_pending(names: &TableNames) -> String {
