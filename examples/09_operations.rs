@@ -7,7 +7,7 @@ use std::sync::{
 
 use outbox::{
     HandlerError, Outbox, OutboxEvent, State,
-    operations::{Change, Filter},
+    operations::{Change, Filter, Precision},
     outbox_handler,
 };
 use outbox_examples::{say, sqlite, until};
@@ -71,7 +71,7 @@ async fn main() -> anyhow::Result<()> {
     }
 
     // What failed for the same reason has the same fingerprint.
-    let errors = operations.counts_by_error().await?;
+    let errors = operations.counts_by_error(Precision::Exact).await?.items;
     for error in &errors {
         say(format!("  {} x {}", error.count, error.error));
     }

@@ -4,7 +4,10 @@
 use std::{path::PathBuf, sync::LazyLock, time::Duration};
 
 use anyhow::Context as _;
-use outbox::{Database, Outbox, operations::Counts};
+use outbox::{
+    Database, Outbox,
+    operations::{Counts, Precision},
+};
 use sqlx::{
     Executor as _, PgPool, SqlitePool,
     postgres::{PgConnectOptions, PgPoolOptions},
@@ -83,7 +86,7 @@ pub async fn until<Db: Database>(
 ) -> anyhow::Result<Counts> {
     let waiting = async {
         loop {
-            let counts = outbox.operations().counts().await?;
+            let counts = outbox.operations().counts(Precision::Exact).await?;
             if so(&counts) {
                 return Ok(counts);
             }
@@ -93,7 +96,7 @@ pub async fn until<Db: Database>(
     match timeout(Duration::from_secs(10), waiting).await {
         Ok(counts) => counts,
         Err(_) => {
-            let counts = outbox.operations().counts().await?;
+            let counts = outbox.operations().counts(Precision::Exact).await?;
             anyhow::bail!("still not so after ten seconds: {counts:?}")
         }
     }

@@ -3,7 +3,7 @@
 
 use outbox::{
     Database,
-    operations::{BlockedLane, Counts, ErrorCount, EventCounts, Instance, Operations},
+    operations::{BlockedLane, Counts, ErrorCount, EventCounts, Instance, Operations, Precision},
 };
 use serde::Serialize;
 
@@ -43,26 +43,22 @@ impl Snapshot {
         operations: Operations<'_, Db>,
         exactly: bool,
     ) -> Result<Self> {
-        let (counts, has_exact_counts, newest_record_id) = if exactly {
-            (operations.counts().await?, true, 0)
+        let precision = precision(exactly);
+        let counts = operations.counts(precision).await?;
+        let newest_record_id = if exactly {
+            0
         } else {
-            let estimate = operations.estimated_counts().await?;
-            (estimate.counts, estimate.exact, estimate.newest_record_id)
+            operations.newest_record_id().await?
         };
-        let (mut errors, has_exact_breakdowns) = if exactly {
-            (operations.counts_by_error().await?, true)
-        } else {
-            let estimate = operations.estimated_counts_by_error(&counts).await?;
-            (estimate.items, estimate.exact)
-        };
-        errors.truncate(SHOWN);
+        let mut errors = operations.counts_by_error(precision).await?;
+        errors.items.truncate(SHOWN);
         let oldest_pending = operations.oldest_pending_age().await?;
         Ok(Self {
             counts,
-            has_exact_counts,
-            has_exact_breakdowns,
+            has_exact_counts: counts.exact,
+            has_exact_breakdowns: errors.exact,
             oldest_pending_seconds: oldest_pending.map(|age| age.as_secs_f64()),
-            errors,
+            errors: errors.items,
             lanes: operations.blocked_lanes(10).await?,
             paused: operations.paused().await?,
             instances: operations.instances().await?,
@@ -81,11 +77,16 @@ impl Snapshot {
         operations: Operations<'_, Db>,
         exactly: bool,
     ) -> Result<Vec<EventCounts>> {
-        if exactly {
-            return Ok(operations.counts_by_event().await?);
-        }
-        let estimate = operations.estimated_counts_by_event(&self.counts).await?;
-        self.has_exact_breakdowns &= estimate.exact;
-        Ok(estimate.items)
+        let events = operations.counts_by_event(precision(exactly)).await?;
+        self.has_exact_breakdowns &= events.exact;
+        Ok(events.items)
+    }
+}
+
+fn precision(exactly: bool) -> Precision {
+    if exactly {
+        Precision::Exact
+    } else {
+        Precision::Estimated
     }
 }

@@ -111,7 +111,10 @@ async fn publish<Db: Database>(
 async fn handle<Db: Database>(outbox: &Outbox<Db>) -> Result<(), Failure> {
     let dispatcher = outbox.start().await?;
     loop {
-        let counts = outbox.operations().counts().await?;
+        let counts = outbox
+            .operations()
+            .counts(outbox::operations::Precision::Exact)
+            .await?;
         if counts.pending + counts.waiting + counts.retrying == 0 {
             break;
         }

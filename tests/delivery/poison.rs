@@ -140,7 +140,7 @@ on_each_database! {
         publish!(poisoned, db.pool, 0..POISON, |key| Unreadable { key });
         let dispatcher = poisoned.start().await.unwrap();
         eventually("all of the poison to fail", async || {
-            let counts = poisoned.operations().counts().await.unwrap();
+            let counts = poisoned.operations().counts(outbox::operations::Precision::Exact).await.unwrap();
             counts.failed == u64::from(2 * POISON) && counts.retrying == u64::from(POISON)
         }).await;
         let of_clean = healthy.start().await.unwrap();

@@ -9,6 +9,7 @@ use std::{
 use outbox::{
     Metadata, Outbox, OutboxEvent, State,
     clock::{Clock, SystemClock},
+    operations::Precision,
     outbox_handler,
 };
 use outbox_tests::on_each_database;
@@ -62,7 +63,7 @@ on_each_database! {
                 Ok(())
             }).await.unwrap();
         }
-        while outbox.operations().counts().await.unwrap().completed < 20 {
+        while outbox.operations().counts(Precision::Exact).await.unwrap().completed < 20 {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         dispatcher.shutdown().await.unwrap();

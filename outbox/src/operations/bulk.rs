@@ -1,22 +1,13 @@
-//! Changes of many, one short transaction at a time.
-
-use std::time::Duration;
+//! [`Bulk`]: replays or discards many, one short transaction at a time.
 
 use super::{
     DeliveryStatus, Filter, Operations, RecordStatus, Status,
     step::{Batches, Step},
 };
-use crate::{
-    outbox::{Result, error::While as _},
-    store::{Database, Fence, Prunable, micros},
-};
-
-/// How many records pruning looks at, and deletes at most, in one transaction.
-const BATCH: i64 = 1000;
+use crate::{outbox::Result, store::Database};
 
 impl<'a, Db: Database> Operations<'a, Db> {
-    /// [`replay_all`](Self::replay_all), for those who want to see it progress or to be able to
-    /// stop it.
+    /// [`replay_all`](Self::replay_all) for a caller that shows progress or may stop early.
     ///
     /// ```
     /// # use outbox::{Outbox, Result, operations::Filter};
@@ -32,19 +23,9 @@ impl<'a, Db: Database> Operations<'a, Db> {
         Bulk::new(*self, Verb::Replay, filter)
     }
 
-    /// [`discard_all`](Self::discard_all), for those who want to see it progress or to be able to
-    /// stop it.
+    /// [`discard_all`](Self::discard_all) for a caller that shows progress or may stop early.
     pub fn discarding(&self, filter: &Filter) -> Bulk<'a, Db> {
         Bulk::new(*self, Verb::Discard, filter)
-    }
-
-    /// [`prune`](Self::prune), for those who want to see it progress or to be able to stop it.
-    pub fn pruning(&self, older_than: Duration) -> Pruning<'a, Db> {
-        Pruning {
-            operations: *self,
-            micros: micros(older_than),
-            after: Some(0),
-        }
     }
 }
 
@@ -54,17 +35,17 @@ enum Verb {
     Discard,
 }
 
-/// What a batch consists of.
+/// What a batch changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Of {
     Deliveries,
     Records,
-    /// Of what has this status, nothing can be changed.
+    /// The verb does not apply to this status.
     Nothing,
 }
 
-/// Replays or discards many. Stopped between two calls of [`next`](Self::next), or in the middle of
-/// one, it has changed a part and nothing by halves.
+/// Replays or discards many. Each call of [`next`](Self::next) is one transaction: dropped between
+/// two calls, or during one, this has changed whole batches and no part of one.
 #[derive(Debug)]
 #[must_use = "nothing is changed until `next` is called"]
 pub struct Bulk<'a, Db: Database> {
@@ -85,17 +66,18 @@ impl<'a, Db: Database> Bulk<'a, Db> {
         }
     }
 
-    /// This many in one transaction, of 1 to 1,000; 500 by default. To be said before the first.
+    /// How many one transaction changes, from 1 to 1,000; 500 by default. Call it before the first
+    /// [`next`](Self::next).
     pub fn batch_size(mut self, size: u32) -> Self {
         self.batches = self.batches.of_size(size);
         self
     }
 
-    /// Changes the next batch. How many that were; `None` when nothing is left of what was there at
-    /// the first call.
+    /// Changes the next batch and returns how many it changed. Returns `None` when nothing is left of
+    /// what was there at the first call.
     ///
     /// # Errors
-    /// When the database fails. What was changed before stays so.
+    /// When the database fails. Batches that were changed before stay changed.
     pub async fn next(&mut self) -> Result<Option<u64>> {
         if self.of == Of::Nothing {
             return Ok(None);
@@ -105,7 +87,7 @@ impl<'a, Db: Database> Bulk<'a, Db> {
         };
         let step = match (self.verb, self.of) {
             (Verb::Replay, Of::Deliveries) => Step::Replay(&batch.deliveries),
-            (Verb::Replay, _) => Step::BringForward(&batch.records),
+            (Verb::Replay, _) => Step::MakeDueNow(&batch.records),
             (Verb::Discard, Of::Deliveries) => Step::Discard {
                 deliveries: &batch.deliveries,
                 records: &batch.records,
@@ -139,78 +121,12 @@ impl Verb {
 }
 
 impl Filter {
-    /// Without a status, the safe one: what waits for a person.
+    /// A filter without a status selects failed deliveries: only they wait for a person.
     fn or_failed(&self) -> Self {
         let filter = self.clone();
         match filter.status {
             Some(_) => filter,
             None => filter.status(DeliveryStatus::Failed),
         }
-    }
-}
-
-/// Deletes what was finished long ago.
-#[derive(Debug)]
-#[must_use = "nothing is deleted until `next` is called"]
-pub struct Pruning<'a, Db: Database> {
-    operations: Operations<'a, Db>,
-    micros: i64,
-    /// The last that was looked at; none at the end.
-    after: Option<i64>,
-}
-
-impl<Db: Database> Pruning<'_, Db> {
-    /// Looks at the next thousand records and deletes those that are over. How many that were;
-    /// `None` when there are no more to look at.
-    ///
-    /// # Errors
-    /// When the database fails. What was deleted before stays so.
-    pub async fn next(&mut self) -> Result<Option<u64>> {
-        self.next_within(None).await
-    }
-
-    /// The ids that [`next`](Self::next) would have deleted. Nothing is deleted.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn skip(&mut self) -> Result<Option<Vec<i64>>> {
-        let over = self.look().await?;
-        Ok(over.map(|over| over.iter().map(|one| one.id).collect()))
-    }
-
-    /// With a fence: of partitions that are held only.
-    pub(super) async fn next_within(&mut self, fence: Option<&Fence>) -> Result<Option<u64>> {
-        let ours = |part: u16| {
-            fence.is_none_or(|fence| fence.leases.iter().any(|lease| lease.part == part))
-        };
-        let Some(mut over) = self.look().await? else {
-            return Ok(None);
-        };
-        over.retain(|one| ours(one.part));
-        if over.is_empty() {
-            return Ok(Some(0));
-        }
-        let deleted = self.operations.apply(Step::Delete(&over, fence)).await?;
-        Ok(Some(deleted))
-    }
-
-    /// Those of the next records that are over.
-    async fn look(&mut self) -> Result<Option<Vec<Prunable>>> {
-        let Some(after) = self.after else {
-            return Ok(None);
-        };
-        let doing = "looking for finished records";
-        let mut connection = self.operations.connection(doing).await?;
-        let names = self.operations.names();
-        let mut looked_at = Db::prunable(&mut connection, names, after, self.micros, BATCH)
-            .await
-            .doing(doing)?;
-        // Ids are in the order of publishing: after a thousand that are too young there is
-        // nothing old, and the rest of the table need not be read.
-        let goes_on = !looked_at.iter().all(|one| one.young);
-        let last = looked_at.last().map(|one| one.id);
-        self.after = last.filter(|_| goes_on);
-        looked_at.retain(|one| one.over);
-        Ok(last.map(|_| looked_at))
     }
 }

@@ -1,6 +1,6 @@
-//! Replaying and discarding, pausing and resuming.
+//! Replaying, discarding, pausing and resuming; [`Change`]: the result.
 
-use super::{Change, DeliveryStatus, Filter, Operations, RecordStatus, Status, step::Step};
+use super::{DeliveryStatus, Filter, Operations, RecordStatus, Status, step::Step};
 use crate::{
     outbox::{Result, error::While as _},
     record::LONGEST_NAME,
@@ -8,10 +8,23 @@ use crate::{
     store::Database,
 };
 
+/// The result of a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use = "a change that found something else did nothing"]
+#[non_exhaustive]
+pub enum Change {
+    /// The change was made.
+    Applied,
+    /// There is no such record, or nothing in it for this handler. Nothing was changed.
+    NotFound,
+    /// The record or delivery has this status, which the change does not apply to. Nothing was
+    /// changed.
+    Conflict(Status),
+}
+
 impl<Db: Database> Operations<'_, Db> {
-    /// Gives the record to this handler again, now: a failed delivery with all its retries, one
-    /// that is to be retried later without waiting. The records behind it go on waiting until it
-    /// succeeds.
+    /// Gives the record to this handler again, now: a failed delivery with all its retries, a
+    /// retrying one before its time. The records behind it wait until it succeeds.
     ///
     /// [`Change::NotFound`]: no such record, or the handler never left it unfinished.
     ///
@@ -23,36 +36,36 @@ impl<Db: Database> Operations<'_, Db> {
             return self.no_delivery(record_id).await;
         };
         if self.apply(Step::Replay(&[*delivery])).await? > 0 {
-            tracing::info!(record_id, handler, "delivery is replayed");
+            tracing::info!(record_id, handler, "delivery replayed");
             return Ok(Change::Applied);
         }
         self.conflict(record_id, handler).await
     }
 
-    /// [Replays](Self::replay) the record for each handler that has failed with it or is to try it
-    /// again. A record that is due at a later time is handled now.
+    /// [Replays](Self::replay) the record for each handler whose delivery is failed or retrying. A
+    /// scheduled record becomes due now.
     ///
     /// # Errors
     /// When the database fails.
     pub async fn replay_record(&self, record_id: i64) -> Result<Change> {
-        if self.apply(Step::BringForward(&[record_id])).await? > 0 {
-            tracing::info!(record_id, "record is brought forward");
+        if self.apply(Step::MakeDueNow(&[record_id])).await? > 0 {
+            tracing::info!(record_id, "record is due now");
             return Ok(Change::Applied);
         }
         let found = self.deliveries_of(record_id, None).await?;
         let ids: Vec<i64> = found.iter().map(|(id, _)| *id).collect();
         if !ids.is_empty() && self.apply(Step::Replay(&ids)).await? > 0 {
-            tracing::info!(record_id, "deliveries of a record are replayed");
+            tracing::info!(record_id, "deliveries of a record replayed");
             return Ok(Change::Applied);
         }
         self.record_conflict(record_id).await
     }
 
     /// Replays all that the filter selects: deliveries that are failed or retrying, or scheduled
-    /// records; without a status, failed deliveries. How many.
+    /// records; without a status, failed deliveries. Returns how many.
     ///
-    /// Works in many short transactions. One that is interrupted has replayed a part, and can be
-    /// made again. See [`replaying`](Self::replaying) for one at a time.
+    /// Works in many short transactions. A call that is interrupted has replayed a part, and can be
+    /// repeated. See [`replaying`](Self::replaying) for one transaction at a time.
     ///
     /// # Errors
     /// When the database fails.
@@ -62,8 +75,8 @@ impl<Db: Database> Operations<'_, Db> {
         Ok(changed)
     }
 
-    /// Gives the record up for this handler, which sees it no more. The next record of its lane
-    /// goes on. The record is discarded when no other handler is left that has to finish it.
+    /// Discards the record for this handler, which does not get it again. The next record of its
+    /// lane runs. The record is discarded when no other handler has to finish it.
     ///
     /// [`Change::NotFound`]: no such record, or the handler never left it unfinished.
     ///
@@ -79,20 +92,20 @@ impl<Db: Database> Operations<'_, Db> {
             records: &[record_id],
         };
         if self.apply(step).await? > 0 {
-            tracing::info!(record_id, handler, "delivery is discarded");
+            tracing::info!(record_id, handler, "delivery discarded");
             return Ok(Change::Applied);
         }
         self.conflict(record_id, handler).await
     }
 
-    /// Gives the record up for every handler that has not finished with it.
+    /// Discards the record for every handler that has not finished it.
     ///
     /// # Errors
     /// When the database fails.
     pub async fn discard_record(&self, record_id: i64) -> Result<Change> {
-        // First as a whole: what is split by then has its deliveries.
+        // First as a whole. A record that a dispatcher split before this statement has deliveries.
         if self.apply(Step::DiscardRecords(&[record_id])).await? > 0 {
-            tracing::info!(record_id, "record is discarded");
+            tracing::info!(record_id, "record discarded");
             return Ok(Change::Applied);
         }
         let found = self.deliveries_of(record_id, None).await?;
@@ -102,18 +115,18 @@ impl<Db: Database> Operations<'_, Db> {
             records: &[record_id],
         };
         if !ids.is_empty() && self.apply(step).await? > 0 {
-            tracing::info!(record_id, "deliveries of a record are discarded");
+            tracing::info!(record_id, "deliveries of a record discarded");
             return Ok(Change::Applied);
         }
         self.record_conflict(record_id).await
     }
 
     /// Discards all that the filter selects: deliveries that are waiting, retrying or failed, or
-    /// records that are pending, scheduled or unhandled; without a status, failed deliveries. How
-    /// many.
+    /// records that are pending, scheduled or unhandled; without a status, failed deliveries.
+    /// Returns how many.
     ///
-    /// Works in many short transactions. One that is interrupted has discarded a part, and can be
-    /// made again. See [`discarding`](Self::discarding) for one at a time.
+    /// Works in many short transactions. A call that is interrupted has discarded a part, and can be
+    /// repeated. See [`discarding`](Self::discarding) for one transaction at a time.
     ///
     /// # Errors
     /// When the database fails.
@@ -123,11 +136,11 @@ impl<Db: Database> Operations<'_, Db> {
         Ok(changed)
     }
 
-    /// Gives nothing to this handler until it is [resumed](Self::resume), in every process. Its
-    /// records are kept. A handler that is paused already stays so.
+    /// Pauses this handler in every process: it gets no records until it is
+    /// [resumed](Self::resume). Its records are kept. Pausing it twice has no effect.
     ///
-    /// [`Change::NotFound`]: no handler can have such an id. Whether one has it is not known here:
-    /// it may be in another program.
+    /// [`Change::NotFound`]: no handler can have such an id. The handler may be part of another
+    /// program, so its existence is not checked.
     ///
     /// # Errors
     /// When the database fails.
@@ -137,11 +150,12 @@ impl<Db: Database> Operations<'_, Db> {
             return Ok(Change::NotFound);
         }
         let mut connection = self.connection(doing).await?;
-        Db::pause(&mut connection, self.names(), handler)
+        self.operator(&mut connection)
+            .pause(handler)
             .await
             .doing(doing)?;
         self.tell(Signal::PauseChanged);
-        tracing::info!(handler, "handler is paused");
+        tracing::info!(handler, "handler paused");
         Ok(Change::Applied)
     }
 
@@ -155,15 +169,31 @@ impl<Db: Database> Operations<'_, Db> {
             return Ok(Change::NotFound);
         }
         let mut connection = self.connection(doing).await?;
-        let was_paused = Db::resume(&mut connection, self.names(), handler)
+        let was_paused = self
+            .operator(&mut connection)
+            .resume(handler)
             .await
             .doing(doing)?;
         if !was_paused {
             return Ok(Change::NotFound);
         }
         self.tell(Signal::PauseChanged);
-        tracing::info!(handler, "handler is resumed");
+        tracing::info!(handler, "handler resumed");
         Ok(Change::Applied)
+    }
+
+    /// The ids of the handlers that are paused, in order.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn paused(&self) -> Result<Vec<String>> {
+        let doing = "reading which handlers are paused";
+        let mut connection = self.connection(doing).await?;
+        let mut handlers = Db::paused_handlers(&mut connection, self.names())
+            .await
+            .doing(doing)?;
+        handlers.sort_unstable();
+        Ok(handlers)
     }
 
     /// The record has no delivery of the handler that was asked for.
@@ -174,7 +204,7 @@ impl<Db: Database> Operations<'_, Db> {
         })
     }
 
-    /// What the delivery is instead.
+    /// The status that the delivery has instead.
     async fn conflict(&self, record_id: i64, handler: &str) -> Result<Change> {
         let found = self.deliveries_of(record_id, Some(handler)).await?;
         Ok(match found.first() {
@@ -183,11 +213,13 @@ impl<Db: Database> Operations<'_, Db> {
         })
     }
 
-    /// What the record is instead.
+    /// The status that the record has instead.
     async fn record_conflict(&self, record_id: i64) -> Result<Change> {
         let doing = "reading the status of a record";
         let mut connection = self.connection(doing).await?;
-        let status = Db::record_status(&mut connection, self.names(), record_id)
+        let status = self
+            .operator(&mut connection)
+            .record_status(record_id)
             .await
             .doing(doing)?;
         Ok(status.map_or(Change::NotFound, |status| {
@@ -205,7 +237,8 @@ impl<Db: Database> Operations<'_, Db> {
             return Ok(Vec::new());
         }
         let mut connection = self.connection(doing).await?;
-        Db::deliveries_of(&mut connection, self.names(), record_id, handler)
+        self.operator(&mut connection)
+            .deliveries_of(record_id, handler)
             .await
             .doing(doing)
     }

@@ -1,4 +1,4 @@
-//! Which records and deliveries, and how many of them at a time.
+//! [`Filter`]: which records and deliveries. [`Paging`]: which part of them, in which order.
 
 use std::{fmt, num::ParseIntError, str::FromStr, time::Duration};
 
@@ -7,7 +7,7 @@ use super::Status;
 /// The most that a page holds.
 pub(crate) const LARGEST_PAGE: u32 = 1000;
 
-/// Which records or deliveries. Everything that is said must hold.
+/// Which records or deliveries. All conditions must hold.
 ///
 /// With the status of a delivery it selects deliveries; with that of a record, or with none, it
 /// selects records.
@@ -62,8 +62,9 @@ impl Filter {
         self
     }
 
-    /// Deliveries whose last error has this fingerprint; records that have one. See
-    /// [`counts_by_error`](super::Operations::counts_by_error).
+    /// Deliveries whose last error has this fingerprint, with its version: `v1:` and 16 hexadecimal
+    /// digits, as [`counts_by_error`](super::Operations::counts_by_error) says it; records that have
+    /// such a delivery.
     pub fn fingerprint(mut self, fingerprint: impl Into<String>) -> Self {
         self.fingerprint = Some(fingerprint.into());
         self
@@ -75,7 +76,7 @@ impl Filter {
         self
     }
 
-    /// What no stored text has: no database would even compare it.
+    /// Whether a text has a NUL, which no stored text has and not every database compares.
     pub(crate) fn matches_nothing(&self) -> bool {
         let texts = [&self.event, &self.handler, &self.key, &self.fingerprint];
         texts.into_iter().flatten().any(|text| text.contains('\0'))

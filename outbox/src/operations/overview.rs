@@ -1,19 +1,19 @@
-//! [`Overview`]: what gauges show, at a price that does not depend on how much there is.
+//! [`Overview`]: what gauges show. Its cost does not depend on the size of the tables.
 
 use std::time::Duration;
 
-use super::{Counts, DeliveryStatus, Operations, RecordStatus, Status, estimate::Samples};
+use super::{Counts, DeliveryStatus, Operations, RecordStatus, Status, samples::Samples};
 use crate::{
     outbox::{Result, error::While as _},
-    store::{CappedCount, Database, Table, TableNames},
+    store::{CappedCount, Database, Operator, Table},
 };
 
 /// How much there is, and for how long; see [`Operations::overview`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Overview {
-    /// Exact where there are few. Of what is unfinished, that is below 500 of a status; of what
-    /// is finished, if there are no more than 1,024 records. Above that, estimates from samples.
+    /// Unfinished statuses are exact below 500 of each, finished ones if there are at most 1,024
+    /// records. Above that, the counts are estimates from samples.
     pub counts: Counts,
     /// Lanes that wait behind a record that failed for good.
     pub blocked_by_failed: u64,
@@ -23,12 +23,12 @@ pub struct Overview {
     pub oldest_pending: Option<Duration>,
 }
 
-/// So many of each status are counted; whether there are more is estimated.
+/// How many of each status are counted. How many more there are is estimated.
 const CAP: u32 = 500;
 
 impl<Db: Database> Operations<'_, Db> {
-    /// What the gauges of a dispatcher show. Reads a few thousand rows at most,
-    /// however many records there are and whatever they wait for: a few milliseconds.
+    /// What the gauges of a dispatcher show. Reads a few thousand rows at most, whatever the size of
+    /// the tables: a few milliseconds.
     ///
     /// ```
     /// # async fn print(outbox: &outbox::Outbox<sqlx::Sqlite>) -> outbox::Result<()> {
@@ -43,75 +43,71 @@ impl<Db: Database> Operations<'_, Db> {
     pub async fn overview(&self) -> Result<Overview> {
         let doing = "taking a look at all records";
         let mut connection = self.connection(doing).await?;
-        Look::take::<Db>(&mut connection, self.names(), self.partitions)
+        Overview::read(&mut self.operator(&mut connection), self.partitions)
             .await
             .doing(doing)
     }
 }
 
-/// A look that is being taken.
-struct Look {
-    seen: Overview,
-}
-
-impl Look {
-    async fn take<Db: Database>(
-        connection: &mut Db::Connection,
-        names: &TableNames,
+impl Overview {
+    async fn read<Db: Database>(
+        operator: &mut Operator<'_, Db>,
         partitions: u16,
-    ) -> Result<Overview, sqlx::Error> {
-        let mut look = Self {
-            seen: Overview::default(),
-        };
-        let capped = Db::capped_counts(connection, names, CAP).await?;
+    ) -> Result<Self, sqlx::Error> {
+        let mut overview = Self::default();
+        let capped = operator.capped_counts(CAP).await?;
         for one in &capped {
-            look.seen.counts.add(&one.counted);
+            overview.counts.add(&one.counted);
         }
-        let counts = look.seen.counts;
+        overview.counts.exact = true;
+        let counts = overview.counts;
 
         let mut oldest = None;
         if counts.pending > 0 {
-            oldest = Db::oldest_pending(connection, names, partitions).await?;
+            oldest = operator.oldest_pending(partitions).await?;
             let age = oldest.map(|(age, _)| u64::try_from(age).unwrap_or(0));
-            look.seen.oldest_pending = age.map(Duration::from_micros);
+            overview.oldest_pending = age.map(Duration::from_micros);
         }
-        if let Some((lowest, newest)) = Db::ids(connection, names, Table::Record).await? {
+        if let Some((lowest, newest)) = operator.id_range(Table::Record).await? {
             let all = (lowest, newest);
-            look.sample::<Db>(connection, names, Table::Record, all, |status| {
-                !matches!(status, Status::Record(RecordStatus::Pending))
-            })
-            .await?;
-            // Pending ones are the newest: looked for among all they would be missed.
-            if let Some((_, first)) = oldest.filter(|_| is_capped(counts.pending)) {
-                let all = (first, newest);
-                look.sample::<Db>(connection, names, Table::Record, all, |status| {
-                    matches!(status, Status::Record(RecordStatus::Pending))
+            overview
+                .sample(operator, Table::Record, all, |status| {
+                    !matches!(status, Status::Record(RecordStatus::Pending))
                 })
                 .await?;
+            // Pending records are the newest. Samples of the whole table would miss them.
+            if let Some((_, first)) = oldest.filter(|_| is_capped(counts.pending)) {
+                let all = (first, newest);
+                overview
+                    .sample(operator, Table::Record, all, |status| {
+                        matches!(status, Status::Record(RecordStatus::Pending))
+                    })
+                    .await?;
             }
         }
         let deliveries = [counts.waiting, counts.retrying, counts.failed];
         if deliveries.into_iter().any(is_capped)
-            && let Some(all) = Db::ids(connection, names, Table::Delivery).await?
+            && let Some(all) = operator.id_range(Table::Delivery).await?
         {
-            look.sample::<Db>(connection, names, Table::Delivery, all, |_| true)
+            overview
+                .sample(operator, Table::Delivery, all, |_| true)
                 .await?;
         }
-        look.blocked(&capped);
-        Ok(look.seen)
+        overview.count_lanes(&capped);
+        Ok(overview)
     }
 
-    /// Estimates what was not counted to its end.
+    /// Estimates the statuses that were not counted to their end.
     async fn sample<Db: Database>(
         &mut self,
-        connection: &mut Db::Connection,
-        names: &TableNames,
+        operator: &mut Operator<'_, Db>,
         table: Table,
         (lowest, highest): (i64, i64),
         wanted: impl Fn(Status) -> bool,
     ) -> Result<(), sqlx::Error> {
         let samples = Samples::few(lowest, highest);
-        let within = Db::statuses_within(connection, names, table, &samples.ranges).await?;
+        self.counts.exact &= samples.is_exact();
+        let within = operator.statuses_within(table, &samples.ranges).await?;
         for one in within {
             let estimate = samples.scaled(one.count);
             if let Some(count) = self.place(one.status).filter(|_| wanted(one.status)) {
@@ -121,28 +117,18 @@ impl Look {
         Ok(())
     }
 
-    /// Where an estimate of this status belongs; nowhere if it was counted.
+    /// Where an estimate of this status belongs; nowhere if it was counted to its end.
     fn place(&mut self, status: Status) -> Option<&mut u64> {
-        let counts = &mut self.seen.counts;
-        let (count, finished) = match status {
-            Status::Record(RecordStatus::Pending) => (&mut counts.pending, false),
-            Status::Record(RecordStatus::Scheduled) => (&mut counts.scheduled, false),
-            Status::Record(RecordStatus::Unhandled) => (&mut counts.unhandled, false),
-            Status::Record(RecordStatus::Completed) => (&mut counts.completed, true),
-            Status::Record(RecordStatus::Discarded) => (&mut counts.discarded, true),
-            Status::Delivery(DeliveryStatus::Waiting) => (&mut counts.waiting, false),
-            Status::Delivery(DeliveryStatus::Retrying) => (&mut counts.retrying, false),
-            Status::Delivery(DeliveryStatus::Failed) => (&mut counts.failed, false),
-            Status::Record(RecordStatus::Split)
-            | Status::Delivery(DeliveryStatus::Completed | DeliveryStatus::Discarded) => {
-                return None;
-            }
-        };
+        let finished = matches!(
+            status,
+            Status::Record(RecordStatus::Completed | RecordStatus::Discarded)
+        );
+        let count = self.counts.place(status)?;
         (finished || is_capped(*count)).then_some(count)
     }
 
-    /// Only the first of a lane fails, and it holds the lane up: lanes are counted by those.
-    fn blocked(&mut self, capped: &[CappedCount]) {
+    /// Counts lanes by their heads: only the head of a lane is retrying or failed and blocks.
+    fn count_lanes(&mut self, capped: &[CappedCount]) {
         for one in capped {
             let share = |all: u64| match one.counted.count {
                 0 => 0,
@@ -151,13 +137,13 @@ impl Look {
                     u64::try_from(blocked).unwrap_or(u64::MAX)
                 }
             };
-            let counts = &self.seen.counts;
+            let counts = &self.counts;
             match one.counted.status {
                 Status::Delivery(DeliveryStatus::Failed) => {
-                    self.seen.blocked_by_failed = share(counts.failed);
+                    self.blocked_by_failed = share(counts.failed);
                 }
                 Status::Delivery(DeliveryStatus::Retrying) => {
-                    self.seen.blocked_by_retrying = share(counts.retrying);
+                    self.blocked_by_retrying = share(counts.retrying);
                 }
                 Status::Record(_) | Status::Delivery(_) => {}
             }

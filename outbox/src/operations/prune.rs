@@ -1,20 +1,24 @@
-//! Deleting what is finished.
+//! Deleting what is finished: records, commands, messages.
 
 use std::time::Duration;
 
-use super::Operations;
+use super::{Operations, step::Step};
 use crate::{
-    outbox::Result,
-    store::{Database, Fence},
+    outbox::{Result, error::While as _},
+    store::{Database, Fence, Prunable, Retained, micros},
 };
 
-impl<Db: Database> Operations<'_, Db> {
+/// How many records one transaction reads, and deletes at most; how many commands or messages one
+/// statement deletes.
+const BATCH: i64 = 1000;
+
+impl<'a, Db: Database> Operations<'a, Db> {
     /// Deletes records that were completed or discarded longer ago than this, with their
-    /// deliveries and failures. How many records. Their dedup keys can be used again.
+    /// deliveries and failures. Returns how many records. Their dedup keys can be used again.
     ///
-    /// Works in many short transactions. One that is interrupted has deleted a part, and can be
-    /// made again. What is not finished is never touched. See [`pruning`](Self::pruning) for one
-    /// at a time.
+    /// Works in many short transactions. A call that is interrupted has deleted a part, and can be
+    /// repeated. Unfinished records are never deleted. See [`pruning`](Self::pruning) for one
+    /// transaction at a time.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -33,7 +37,16 @@ impl<Db: Database> Operations<'_, Db> {
         self.prune_within(older_than, None).await
     }
 
-    /// With a fence: of partitions that are held only.
+    /// [`prune`](Self::prune) for a caller that shows progress or may stop early.
+    pub fn pruning(&self, older_than: Duration) -> Pruning<'a, Db> {
+        Pruning {
+            operations: *self,
+            micros: micros(older_than),
+            after: Some(0),
+        }
+    }
+
+    /// With a fence: only records of partitions that this process still owns.
     pub(crate) async fn prune_within(
         &self,
         older_than: Duration,
@@ -44,5 +57,120 @@ impl<Db: Database> Operations<'_, Db> {
             deleted += now;
         }
         Ok(deleted)
+    }
+
+    /// Deletes commands that were done longer ago than this, with their results. Returns how many.
+    /// A command that comes again is carried out again, so keep them for longer than any client
+    /// repeats a command.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # async fn prune(outbox: &outbox::Outbox<sqlx::Sqlite>) -> outbox::Result<()> {
+    /// let week = Duration::from_secs(7 * 24 * 3600);
+    /// let deleted = outbox.operations().prune_commands(week).await?;
+    /// # let _ = deleted;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn prune_commands(&self, older_than: Duration) -> Result<u64> {
+        self.prune_retained(Retained::Commands, older_than).await
+    }
+
+    /// Deletes messages of the [`Inbox`](crate::transaction::Inbox) that arrived longer ago than this.
+    /// Returns how many. A message that arrives again is handled again.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn prune_inbox(&self, older_than: Duration) -> Result<u64> {
+        self.prune_retained(Retained::Messages, older_than).await
+    }
+
+    async fn prune_retained(&self, what: Retained, older_than: Duration) -> Result<u64> {
+        let doing = "forgetting commands and messages";
+        let mut all = 0;
+        loop {
+            let mut connection = self.connection(doing).await?;
+            let age = micros(older_than);
+            let deleted = self
+                .operator(&mut connection)
+                .prune_retained(what, age, BATCH)
+                .await
+                .doing(doing)?;
+            all += deleted;
+            if deleted < BATCH.unsigned_abs() {
+                return Ok(all);
+            }
+        }
+    }
+}
+
+/// Deletes records that finished long ago; see [`Operations::pruning`].
+#[derive(Debug)]
+#[must_use = "nothing is deleted until `next` is called"]
+pub struct Pruning<'a, Db: Database> {
+    operations: Operations<'a, Db>,
+    micros: i64,
+    /// The id of the last record that was read; none at the end.
+    after: Option<i64>,
+}
+
+impl<Db: Database> Pruning<'_, Db> {
+    /// Reads the next thousand records and deletes those that finished long enough ago. Returns how
+    /// many, or `None` when there are no more records to read.
+    ///
+    /// # Errors
+    /// When the database fails. Records that were deleted before stay deleted.
+    pub async fn next(&mut self) -> Result<Option<u64>> {
+        self.next_within(None).await
+    }
+
+    /// The ids that [`next`](Self::next) would have deleted. Nothing is deleted.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn skip(&mut self) -> Result<Option<Vec<i64>>> {
+        let over = self.look().await?;
+        Ok(over.map(|over| over.iter().map(|one| one.id).collect()))
+    }
+
+    /// With a fence: only records of partitions that this process still owns.
+    pub(super) async fn next_within(&mut self, fence: Option<&Fence>) -> Result<Option<u64>> {
+        let is_ours = |partition: u16| {
+            fence.is_none_or(|fence| fence.leases.iter().any(|lease| lease.part == partition))
+        };
+        let Some(mut over) = self.look().await? else {
+            return Ok(None);
+        };
+        over.retain(|one| is_ours(one.partition));
+        if over.is_empty() {
+            return Ok(Some(0));
+        }
+        let deleted = self.operations.apply(Step::Delete(&over, fence)).await?;
+        Ok(Some(deleted))
+    }
+
+    /// The next records that are over.
+    async fn look(&mut self) -> Result<Option<Vec<Prunable>>> {
+        let Some(after) = self.after else {
+            return Ok(None);
+        };
+        let doing = "looking for finished records";
+        let mut connection = self.operations.connection(doing).await?;
+        let mut looked_at = self
+            .operations
+            .operator(&mut connection)
+            .prunable(after, self.micros, BATCH)
+            .await
+            .doing(doing)?;
+        // Ids are in the order of publishing: after a thousand recent records there is no old one,
+        // and the rest of the table need not be read.
+        let has_more = !looked_at.iter().all(|one| one.is_recent);
+        let last = looked_at.last().map(|one| one.id);
+        self.after = last.filter(|_| has_more);
+        looked_at.retain(|one| one.is_over);
+        Ok(last.map(|_| looked_at))
     }
 }

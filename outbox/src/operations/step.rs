@@ -1,4 +1,4 @@
-//! Changes as short transactions.
+//! [`Step`]: one change as one short transaction. [`Batches`]: what a filter selects, in parts.
 
 use super::{Filter, Operations, Paging};
 use crate::{
@@ -7,28 +7,28 @@ use crate::{
     store::{Database, Fence, Prunable},
 };
 
-/// How many are changed in one transaction, unless something else is said.
+/// How many records or deliveries one transaction changes by default.
 const BATCH: u32 = 500;
-/// How often a transaction is made that stands in the way of others.
+/// How often a transaction is tried that ends in a deadlock.
 const TRIES: u32 = 5;
 
 /// What one transaction does.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Step<'a> {
-    /// These deliveries, now.
+    /// These deliveries become due now.
     Replay(&'a [i64]),
-    /// These records, now.
-    BringForward(&'a [i64]),
-    /// These deliveries, and those of these records that have no other.
+    /// These records become due now.
+    MakeDueNow(&'a [i64]),
+    /// Discards these deliveries, and those of these records that have no unfinished one left.
     Discard {
         deliveries: &'a [i64],
         records: &'a [i64],
     },
-    /// The lanes of these deliveries go on if nothing stands before them.
-    Promote(&'a [i64]),
-    /// These records, that no handler has begun with.
+    /// The heads of the lanes of these deliveries become due if they are waiting.
+    ReleaseLaneHeads(&'a [i64]),
+    /// Discards these records, which no handler has started with.
     DiscardRecords(&'a [i64]),
-    /// These records, that are finished. With a fence, those of partitions that are still held.
+    /// Deletes these finished records. With a fence, only those of partitions that are still ours.
     Delete(&'a [Prunable], Option<&'a Fence>),
 }
 
@@ -36,9 +36,9 @@ impl Step<'_> {
     fn doing(self) -> &'static str {
         match self {
             Self::Replay(_) => "replaying deliveries",
-            Self::BringForward(_) => "bringing records forward",
+            Self::MakeDueNow(_) => "bringing records forward",
             Self::Discard { .. } => "discarding deliveries",
-            Self::Promote(_) => "waking lanes",
+            Self::ReleaseLaneHeads(_) => "waking lanes",
             Self::DiscardRecords(_) => "discarding records",
             Self::Delete(..) => "deleting finished records",
         }
@@ -46,13 +46,14 @@ impl Step<'_> {
 }
 
 impl<Db: Database> Operations<'_, Db> {
-    /// Makes the change. How many rows it was.
+    /// Makes the change. Returns how many rows it changed.
     pub(super) async fn apply(&self, step: Step<'_>) -> Result<u64> {
         let changed = self.persist(step).await?;
         if let Step::Discard { deliveries, .. } = step {
-            // Once more: two that discard neighbours in one lane at the same time do not see each
-            // other's change before they commit, and neither promotes what comes after both.
-            self.persist(Step::Promote(deliveries)).await?;
+            // Once more, after the commit: two operators that discard neighbours in one lane at the
+            // same time do not see each other's change, and neither releases the delivery after
+            // both.
+            self.persist(Step::ReleaseLaneHeads(deliveries)).await?;
         }
         if changed > 0 && !matches!(step, Step::Delete(..)) {
             self.tell(Signal::Requested);
@@ -60,50 +61,50 @@ impl<Db: Database> Operations<'_, Db> {
         Ok(changed)
     }
 
-    /// Makes the transaction, and again if it was in the way of another one.
+    /// Runs the transaction, and again if the database ended it because of another one.
     async fn persist(&self, step: Step<'_>) -> Result<u64> {
         let mut tries = 1;
         loop {
             match self.attempt(step).await {
-                Err(error) if tries < TRIES && in_the_way(&error) => tries += 1,
+                Err(error) if tries < TRIES && is_deadlock(&error) => tries += 1,
                 done => return done.doing(step.doing()),
             }
         }
     }
 
     async fn attempt(&self, step: Step<'_>) -> Result<u64, sqlx::Error> {
-        let names = self.names();
-        // Dropped before its commit, all of it is undone.
+        // A transaction that is dropped before its commit is rolled back.
         let mut tx = self.pool.begin_with(Db::BEGIN).await?;
+        let mut operator = self.operator(&mut tx);
         let changed = match step {
-            Step::Replay(deliveries) => Db::replay(&mut tx, names, deliveries).await?,
-            Step::BringForward(records) => Db::bring_forward(&mut tx, names, records).await?,
+            Step::Replay(deliveries) => operator.replay(deliveries).await?,
+            Step::MakeDueNow(records) => operator.make_due_now(records).await?,
             Step::Discard {
                 deliveries,
                 records,
             } => {
-                let changed = Db::discard(&mut tx, names, deliveries).await?;
-                Db::end_records(&mut tx, names, records).await?;
-                Db::promote(&mut tx, names, deliveries).await?;
+                let changed = operator.discard(deliveries).await?;
+                operator.close_discarded(records).await?;
+                operator.release_lane_heads(deliveries).await?;
                 changed
             }
-            Step::Promote(deliveries) => {
-                Db::promote(&mut tx, names, deliveries).await?;
+            Step::ReleaseLaneHeads(deliveries) => {
+                operator.release_lane_heads(deliveries).await?;
                 0
             }
-            Step::DiscardRecords(records) => Db::discard_records(&mut tx, names, records).await?,
+            Step::DiscardRecords(records) => operator.discard_records(records).await?,
             Step::Delete(records, fence) => {
                 let held = match fence {
                     Some(fence) => {
-                        let sql = Db::statements(names)?;
+                        let sql = Db::statements(self.names())?;
                         Some(Db::lock_leases(&mut tx, &sql, fence).await?)
                     }
                     None => None,
                 };
                 let held = |part| held.as_ref().is_none_or(|held| held.contains(part));
-                let records = records.iter().filter(|record| held(&record.part));
+                let records = records.iter().filter(|record| held(&record.partition));
                 let records: Vec<i64> = records.map(|record| record.id).collect();
-                Db::delete(&mut tx, names, &records).await?
+                self.operator(&mut tx).delete(&records).await?
             }
         };
         tx.commit().await?;
@@ -111,24 +112,25 @@ impl<Db: Database> Operations<'_, Db> {
     }
 }
 
-/// Whether the database gave this transaction up for another one.
-fn in_the_way(error: &sqlx::Error) -> bool {
+/// Whether the database ended this transaction in favour of another one.
+fn is_deadlock(error: &sqlx::Error) -> bool {
     let code = error.as_database_error().and_then(|error| error.code());
-    // A deadlock in PostgreSQL; in MySQL, and what cannot be put in an order in PostgreSQL.
+    // 40P01: a deadlock in PostgreSQL. 40001: a deadlock in MySQL, a serialization failure in
+    // PostgreSQL.
     matches!(code.as_deref(), Some("40P01" | "40001"))
 }
 
-/// What a filter selects, in parts small enough for one transaction. Nothing is seen twice, and
-/// nothing that was not there at the start: what fails anew meanwhile is left for the next time.
+/// What a filter selects, in parts small enough for one transaction. Nothing is read twice.
+/// Deliveries that fail again after the start are left for the next call.
 #[derive(Debug, Clone)]
 pub(super) struct Batches {
     filter: Filter,
     paging: Paging,
-    /// The last that was there at the start.
+    /// The highest id that the filter selected at the start.
     until: Option<i64>,
 }
 
-/// A part. `deliveries` is empty where records are selected.
+/// One part. `deliveries` is empty where records are selected.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     pub(super) deliveries: Vec<i64>,
@@ -144,7 +146,7 @@ impl Batches {
         }
     }
 
-    /// This many at a time. Before the first.
+    /// The size of a part, to be set before the first.
     pub(super) fn of_size(mut self, size: u32) -> Self {
         self.paging = Paging::oldest(size);
         self

@@ -7,17 +7,17 @@ use sqlx::Pool;
 use super::Operations;
 use crate::{
     outbox::{PARTITIONS, Result, error::While as _},
-    store::{self, Database, TableNames},
+    store::{self, Database, Operator, TableNames},
 };
 
 /// The tables of an outbox, for programs that have none of its handlers: tools, dashboards, the
-/// command line. Nothing is created or changed until something is asked for.
+/// command line. Only the methods access the database.
 ///
-/// What is changed here is noticed by running dispatchers within their `poll-interval`, as
-/// everything is that another program did.
+/// Running dispatchers notice a change within their `poll-interval`, as they notice every change of
+/// another program.
 ///
 /// ```
-/// use outbox::operations::Tables;
+/// use outbox::operations::{Precision, Tables};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> outbox::Result<()> {
@@ -26,7 +26,7 @@ use crate::{
 /// let tables = Tables::new(pool);
 /// # assert_eq!(tables.schema_version().await?, None);
 /// tables.migrate().await?;
-/// let counts = tables.operations().counts().await?;
+/// let counts = tables.operations().counts(Precision::Exact).await?;
 /// println!("{} failed", counts.failed);
 /// # assert_eq!(tables.schema_version().await?, Some(tables.newest_schema_version()));
 /// # Ok(())
@@ -39,7 +39,7 @@ pub struct Tables<Db: Database> {
 }
 
 impl<Db: Database> Tables<Db> {
-    /// In the connection's own schema, with names that start with `outbox_`.
+    /// Tables in the connection's own schema whose names start with `outbox_`.
     #[must_use]
     pub fn new(pool: Pool<Db>) -> Self {
         Self {
@@ -48,8 +48,8 @@ impl<Db: Database> Tables<Db> {
         }
     }
 
-    /// In this schema (in MySQL the database), or in the connection's own, with names that start
-    /// so.
+    /// Tables in this schema (in MySQL the database), or in the connection's own, whose names start
+    /// with this prefix.
     ///
     /// # Errors
     /// When one of them is no plain identifier.
@@ -86,8 +86,11 @@ impl<Db: Database> Tables<Db> {
     pub async fn schema_version(&self) -> Result<Option<i64>> {
         let doing = "reading the version of the tables";
         let mut connection = self.pool.acquire().await.doing(doing)?;
-        match Db::schema_version(&mut connection, &self.names).await {
-            // Not there, or not for us to see.
+        match Operator::<Db>::new(&mut connection, &self.names)
+            .schema_version()
+            .await
+        {
+            // The table does not exist, or this user may not read it.
             Err(sqlx::Error::Database(_)) => Ok(None),
             found => found.doing(doing),
         }

@@ -1,6 +1,6 @@
 //! What there is to see. Times serialize as RFC 3339 text, durations as seconds.
 
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
 use jiff::Timestamp;
 use serde::{Serialize, Serializer};
@@ -8,6 +8,37 @@ use uuid::Uuid;
 
 use super::{Cursor, DeliveryStatus, RecordStatus};
 use crate::record::Record;
+
+/// The status of a record or of one of its deliveries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Status {
+    /// Of a record.
+    Record(RecordStatus),
+    /// Of a delivery.
+    Delivery(DeliveryStatus),
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Record(status) => status.fmt(f),
+            Self::Delivery(status) => status.fmt(f),
+        }
+    }
+}
+
+impl From<RecordStatus> for Status {
+    fn from(status: RecordStatus) -> Self {
+        Self::Record(status)
+    }
+}
+
+impl From<DeliveryStatus> for Status {
+    fn from(status: DeliveryStatus) -> Self {
+        Self::Delivery(status)
+    }
+}
 
 /// How much there is, by what it waits for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -29,6 +60,9 @@ pub struct Counts {
     pub completed: u64,
     /// Records that were given up, as far as they are kept.
     pub discarded: u64,
+    /// Whether everything was counted. If not, `completed` and `discarded` are estimates; in an
+    /// [`Overview`](super::Overview) the others may be estimates too.
+    pub exact: bool,
 }
 
 /// How much of one event is not finished.
@@ -51,25 +85,12 @@ pub struct EventCounts {
     pub failed: u64,
 }
 
-impl EventCounts {
-    pub(super) fn of((event, counts): (String, Counts)) -> Self {
-        Self {
-            event,
-            pending: counts.pending,
-            scheduled: counts.scheduled,
-            unhandled: counts.unhandled,
-            waiting: counts.waiting,
-            retrying: counts.retrying,
-            failed: counts.failed,
-        }
-    }
-}
-
 /// Failed deliveries of one handler whose last errors have the same fingerprint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ErrorCount {
-    /// What these errors have in common; for [`Filter::fingerprint`](super::Filter::fingerprint).
+    /// What these errors have in common, with the version of the rule that says so; for
+    /// [`Filter::fingerprint`](super::Filter::fingerprint).
     pub fingerprint: String,
     /// The handler that failed.
     pub handler: String,
@@ -83,6 +104,17 @@ pub struct ErrorCount {
     pub oldest_record_id: i64,
     /// The last record that failed so.
     pub newest_record_id: i64,
+}
+
+/// How much there is of each kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Breakdown<T> {
+    /// One for each kind.
+    pub items: Vec<T>,
+    /// Whether everything was counted. If not, the counts are estimates, and something rare may be
+    /// missing.
+    pub exact: bool,
 }
 
 /// A part of a list.

@@ -10,7 +10,8 @@ pub(crate) struct Failure {
     pub(crate) kind: FailureKind,
     /// The error and everything that caused it.
     pub(crate) text: String,
-    /// The same for failures of one handler that differ only in numbers and quoted values.
+    /// The same for failures of one handler that differ only in numbers and quoted values. Begins
+    /// with the version of the rule by which they are compared; see [`fingerprint`].
     pub(crate) fingerprint: String,
 }
 
@@ -20,7 +21,7 @@ const LONGEST_TEXT: usize = 1024;
 impl Failure {
     pub(crate) fn of(handler: &str, error: &HandlerError) -> Self {
         let kind = error.kind();
-        // The user's own code.
+        // `Display` is code of the user and may panic. This runs in a worker.
         let text = catch_unwind(AssertUnwindSafe(|| format!("{error:#}")));
         let text = text.unwrap_or_else(|_| "an error whose text panicked".to_owned());
         // No database stores NUL in text.
@@ -53,7 +54,12 @@ fn name(kind: FailureKind) -> &'static str {
     }
 }
 
-/// 16 hexadecimal digits (FNV-1a). Stored, so neither the hash nor what it leaves out may change.
+/// Stands before every fingerprint. A fingerprint is stored, so neither the hash nor what it leaves
+/// out may change within a version. A change of either gets the next version: `v2:`.
+const FINGERPRINT_VERSION: &str = "v1:";
+
+/// `v1:` and 16 hexadecimal digits: the FNV-1a hash of the handler, the kind and the text, in which
+/// each run of digits counts as one `0` and what stands between `"` or `` ` `` is left out.
 fn fingerprint(handler: &str, kind: &str, text: &str) -> String {
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
     let mut add = |byte: u8| {
@@ -78,7 +84,7 @@ fn fingerprint(handler: &str, kind: &str, text: &str) -> String {
         }
         in_number = is_number;
     }
-    format!("{hash:016x}")
+    format!("{FINGERPRINT_VERSION}{hash:016x}")
 }
 
 #[cfg(test)]
@@ -95,6 +101,12 @@ mod tests {
         assert_eq!(of("no card `a` for \"b\""), of("no card `x y` for \"\""));
         assert_ne!(of("no card"), of("no bank"));
         assert_ne!(of("timeout after ms"), of("timeout after 30 ms"));
+    }
+
+    #[test]
+    fn a_fingerprint_has_a_version_and_never_changes() {
+        assert_eq!(of("no card `a` after 30 ms"), "v1:413a3d3b3c10a096");
+        assert_eq!(of(""), "v1:9a68c467a43b0e11");
     }
 
     #[test]

@@ -6,21 +6,19 @@
 //! function.
 
 mod columns;
-mod command;
 mod connection;
 mod delivery;
+mod dialect;
 mod fetch;
-mod gauge;
 mod lease;
 mod migrate;
 #[cfg(feature = "mysql")]
 mod mysql;
 mod names;
-mod operate;
+mod operator;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod publish;
-mod report;
 mod settle;
 #[cfg(feature = "sqlite")]
 pub(crate) mod sqlite;
@@ -32,22 +30,23 @@ mod transaction;
 mod watch;
 
 use columns::headers;
-pub(crate) use command::{CommandClaim, CommandKey, CommandSql, Retained};
 pub(crate) use connection::KeptConnection;
 pub(crate) use delivery::{DeliverySql, DueDeliveryName, FetchedDelivery, LaneName, RunnableOrder};
+pub(crate) use dialect::Dialect;
 pub(crate) use fetch::{
     DueQuery, FetchSql, FetchedRecord, InMemory, OpenWriters, Page, PendingQuery,
 };
-pub(crate) use gauge::{CappedCount, GaugeSql, SAMPLE_END, SampleExtent, StatusSample, Table};
 use lease::ClusterViewRow;
 pub(crate) use lease::{ClusterView, Fence, Instance, Lease, LeaseRow, LeaseSql};
 pub(crate) use migrate::{Migration, SchemaSql, printed};
 pub(crate) use names::TableNames;
-pub(crate) use operate::{OperateSql, Prunable};
+pub(crate) use operator::{
+    CappedCount, CommandClaim, CommandKey, ListQuery, OPEN, Operator, Prunable, Retained,
+    SAMPLE_END, SampleExtent, StatusCount, StatusSample, Table,
+};
 #[cfg(any(feature = "mysql", feature = "sqlite"))]
 use publish::as_json;
 pub(crate) use publish::{Due, NewRecord, PublishSql, micros};
-pub(crate) use report::{ListQuery, ReportSql, StatusCount};
 pub(crate) use settle::{
     Batch, DeliveryCompletion, DeliveryRow, FailureRow, HandlerRename, SettleSql,
 };
@@ -71,11 +70,8 @@ pub trait Driver:
     + FetchSql
     + DeliverySql
     + SettleSql
-    + ReportSql
-    + GaugeSql
-    + OperateSql
+    + Dialect
     + WatchSql
     + TransactSql
-    + CommandSql
 {
 }

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     outbox::clock::YEAR,
-    store::{CommandClaim, Database},
+    store::{CommandClaim, Database, Operator},
 };
 
 /// A commit that was sent may end this long after the deadline. To give up earlier would leave its
@@ -126,7 +126,8 @@ impl<Db: Database, T> Run<'_, Db, T> {
             // `attempt` reports a closure that kept its `Tx`.
             if let Some(mut tx) = Session::lend(slot, number) {
                 let key = command.key(settings.operation);
-                Db::complete_command(&mut tx, &self.transactions.names, key, &text)
+                Operator::<Db>::new(&mut tx, &self.transactions.names)
+                    .complete_command(key, &text)
                     .await
                     .map_err(at(Step::StoreResult))?;
             }
@@ -144,7 +145,8 @@ impl<Db: Database, T> Run<'_, Db, T> {
     ) -> Result<Option<T>, Cause<E>> {
         let key = command.key(self.settings.operation);
         let fingerprint = command.fingerprint.as_deref();
-        let claim = Db::claim_command(tx, &self.transactions.names, key, fingerprint)
+        let claim = Operator::<Db>::new(tx, &self.transactions.names)
+            .claim_command(key, fingerprint)
             .await
             .map_err(at(Step::ClaimCommand))?;
         match claim {

@@ -9,7 +9,10 @@ use std::{
 use tokio::time::{Instant, timeout};
 
 use crate::operations::health::{DatabaseHealth, DispatcherHealth, Health, liveness::State};
-use crate::{outbox::Outbox, store::Database};
+use crate::{
+    outbox::Outbox,
+    store::{Database, Operator},
+};
 
 /// A probe; see [`Outbox::health`].
 #[must_use = "asks nothing until it is awaited"]
@@ -152,8 +155,9 @@ impl<Db: Database> HealthCheck<Db> {
         let inner = &self.outbox.inner;
         let (pool, names) = (&inner.pool, &inner.names);
         let mut connection = pool.acquire().await?;
+        let mut operator = Operator::<Db>::new(&mut connection, names);
         let known = Db::migrations(names).iter().map(|step| step.version).max();
-        match Db::schema_version(&mut connection, names).await {
+        match operator.schema_version().await {
             Ok(found) if found == known => {}
             // Not there, or not for us to see; or another program's.
             Ok(_) | Err(sqlx::Error::Database(_)) => {
@@ -161,13 +165,12 @@ impl<Db: Database> HealthCheck<Db> {
             }
             Err(error) => return Err(error),
         }
-        let oldest = Db::oldest_pending(&mut connection, names, inner.partitions).await?;
+        let oldest = operator.oldest_pending(inner.partitions).await?;
         let lag = oldest.map_or(0, |(age, _)| u64::try_from(age).unwrap_or(0));
         let cap = self.max_failed.map_or(COUNTED, |most| {
             u32::try_from(most.saturating_add(1)).unwrap_or(u32::MAX)
         });
-        let failed = Db::capped_failures(&mut connection, names, cap).await?;
-        let failed = failed.map_or(0, |capped| capped.counted.count);
+        let failed = operator.capped_failures(cap).await?;
         Ok((
             DatabaseHealth::Ok,
             Some(Duration::from_micros(lag)),

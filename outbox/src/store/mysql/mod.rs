@@ -1,14 +1,11 @@
 //! MySQL 8.0 and MariaDB 10.6. Times are in UTC, whatever the session's time zone is.
 
-mod command;
 mod delivery;
+mod dialect;
 mod fetch;
-mod gauge;
 mod lease;
-mod operate;
 mod publish;
 mod repeated;
-mod report;
 mod schema;
 mod settle;
 mod transaction;

@@ -104,14 +104,3 @@ fn columns(lanes: &[LaneName]) -> (Vec<i16>, Vec<&str>, Vec<&str>) {
     let handlers = lanes.iter().map(|lane| &*lane.handler).collect();
     (parts, keys, handlers)
 }
-
-/// The condition and the order of the deliveries in the lane of another row. All columns of the
-/// index of lanes are compared and ordered by. Ordered by the id alone, the planner would look for
-/// the first delivery of a lane along the primary key, through all of the longest lane.
-pub(super) fn lane_in_order(of: &str, other: &str) -> String {
-    let lane = |of: &str| format!("({of}.part, {of}.key, {of}.handler)");
-    let (lane, other) = (lane(of), lane(other));
-    format!(
-        "{of}.blocking and {lane} >= {other} and {lane} <= {other} order by {of}.part, {of}.key, {of}.handler, {of}.id"
-    )
-}

@@ -1,13 +1,10 @@
 //! PostgreSQL.
 
-mod command;
 mod delivery;
+mod dialect;
 mod fetch;
-mod gauge;
 mod lease;
-mod operate;
 mod publish;
-mod report;
 mod schema;
 mod settle;
 mod transaction;

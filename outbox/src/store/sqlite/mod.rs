@@ -1,13 +1,10 @@
 //! SQLite. Times are whole microseconds since 1970.
 
-mod command;
 mod delivery;
+mod dialect;
 mod fetch;
-mod gauge;
 mod lease;
-mod operate;
 mod publish;
-mod report;
 mod schema;
 mod settle;
 #[cfg(feature = "testing")]

@@ -288,7 +288,7 @@ select n, 1, n::text, 'h', 'retrying', true, 2, 1, clock_timestamp() + interval 
 async fn postgres_does_not_walk_what_is_of_one_key_for_another() {
     use sqlx::Postgres;
 
-    use crate::store::{LaneName, ReportSql as _, RunnableOrder};
+    use crate::store::{LaneName, Operator, RunnableOrder};
 
     let db = super::database::postgres().await;
     db.run(
@@ -317,8 +317,8 @@ select id, 1, case when id = 20000 then 'cold' else 'hot' end, 'h', 'waiting', t
     let cold = [cold];
     let lanes = Postgres::lane_heads(&mut connection, sql, &cold, 4);
     assert_eq!(lanes.await.unwrap().len(), 1);
-    let oldest = Postgres::oldest_pending(&mut connection, &db.names, 64);
-    assert!(oldest.await.unwrap().is_some());
+    let mut operator = Operator::<Postgres>::new(&mut connection, &db.names);
+    assert!(operator.oldest_pending(64).await.unwrap().is_some());
     let read = walked(&mut connection).await - before;
     assert!(read < 1000, "{read} rows were walked");
 

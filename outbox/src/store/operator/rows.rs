@@ -1,141 +1,28 @@
-//! What a person on call reads, and how rows become what they see.
+//! How rows become what a person sees.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use jiff::Timestamp;
 use sqlx::{ColumnIndex, Decode, Row, Type};
 use uuid::Uuid;
 
-use super::TableNames;
+use super::{CappedCount, StatusCount};
 use crate::{
     operations::{
-        BlockedLane, Delivery, DeliveryStatus, ErrorCount, Failure, Inspected, Listed,
-        RecordStatus, Status,
+        BlockedLane, Delivery, DeliveryStatus, ErrorCount, Failure, Inspected, Listed, RecordStatus,
     },
     record::Record,
 };
 
-/// A [`Filter`](crate::operations::Filter) with the part of its result that is wanted. Ids are
-/// those of deliveries where deliveries are listed, else those of records.
-#[derive(Debug, Clone, Copy)]
-pub struct ListQuery<'a> {
-    pub(crate) event: Option<&'a str>,
-    pub(crate) handler: Option<&'a str>,
-    pub(crate) key: Option<&'a str>,
-    pub(crate) fingerprint: Option<&'a str>,
-    /// In microseconds.
-    pub(crate) older_than: Option<i64>,
-    /// The highest ids first, and only those below `after`; else the lowest, above it.
-    pub(crate) newest_first: bool,
-    pub(crate) after: i64,
-    pub(crate) limit: i64,
-}
-
-impl ListQuery<'_> {
-    /// How an id is compared with `after`, and what it is ordered by.
-    pub(crate) fn order(&self) -> (&'static str, &'static str) {
-        if self.newest_first {
-            ("<", "desc")
-        } else {
-            (">", "asc")
-        }
-    }
-}
-
-/// How many there are of one status, of one event where events are told apart.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StatusCount {
-    pub(crate) status: Status,
-    pub(crate) event: Option<String>,
-    pub(crate) count: u64,
-}
-
-/// The statements of reports. Nothing in them looks at payloads but `inspect`.
-pub trait ReportSql: sqlx::Database {
-    /// How many records and unfinished deliveries of each status.
-    #[doc(hidden)]
-    fn counts(
-        connection: &mut Self::Connection,
-        names: &TableNames,
-    ) -> impl Future<Output = Result<Vec<StatusCount>, sqlx::Error>> + Send;
-
-    /// How many unfinished records (`split` ones are their deliveries) and deliveries of each
-    /// status and event.
-    #[doc(hidden)]
-    fn counts_by_event(
-        connection: &mut Self::Connection,
-        names: &TableNames,
-    ) -> impl Future<Output = Result<Vec<StatusCount>, sqlx::Error>> + Send;
-
-    /// Failed deliveries by fingerprint and handler, the most frequent first.
-    #[doc(hidden)]
-    fn counts_by_error(
-        connection: &mut Self::Connection,
-        names: &TableNames,
-        limit: i64,
-    ) -> impl Future<Output = Result<Vec<ErrorCount>, sqlx::Error>> + Send;
-
-    /// Microseconds since the oldest pending record was published, and the lowest id of one.
-    #[doc(hidden)]
-    fn oldest_pending(
-        connection: &mut Self::Connection,
-        names: &TableNames,
-        partitions: u16,
-    ) -> impl Future<Output = Result<Option<(i64, i64)>, sqlx::Error>> + Send;
-
-    /// Records with this status, or with any.
-    #[doc(hidden)]
-    fn list_records(
-        connection: &mut Self::Connection,
-        names: &TableNames,
-        status: Option<RecordStatus>,
-        query: ListQuery<'_>,
-    ) -> impl Future<Output = Result<Vec<Listed>, sqlx::Error>> + Send;
-
-    /// Deliveries with this status.
-    #[doc(hidden)]
-    fn list_deliveries(
-        connection: &mut Self::Connection,
-        names: &TableNames,
-        status: DeliveryStatus,
-        query: ListQuery<'_>,
-    ) -> impl Future<Output = Result<Vec<Listed>, sqlx::Error>> + Send;
-
-    /// How many records or deliveries, with this status or any, beyond `after`.
-    #[doc(hidden)]
-    fn count(
-        connection: &mut Self::Connection,
-        names: &TableNames,
-        status: Option<Status>,
-        query: ListQuery<'_>,
-    ) -> impl Future<Output = Result<u64, sqlx::Error>> + Send;
-
-    /// Everything of one record.
-    #[doc(hidden)]
-    fn inspect(
-        connection: &mut Self::Connection,
-        names: &TableNames,
-        record_id: i64,
-    ) -> impl Future<Output = Result<Option<Inspected>, sqlx::Error>> + Send;
-
-    /// Lanes whose head is not about to run and has this status, or any, the longest first.
-    #[doc(hidden)]
-    fn blocked_lanes(
-        connection: &mut Self::Connection,
-        names: &TableNames,
-        status: Option<DeliveryStatus>,
-        query: ListQuery<'_>,
-    ) -> impl Future<Output = Result<Vec<BlockedLane>, sqlx::Error>> + Send;
-}
-
 /// The columns of a row, by their place. Times are microseconds since 1970.
-pub(super) trait Columns {
+pub trait Columns {
     fn int(&self, at: usize) -> Result<i64, sqlx::Error>;
     fn maybe_int(&self, at: usize) -> Result<Option<i64>, sqlx::Error>;
     fn flag(&self, at: usize) -> Result<bool, sqlx::Error>;
     fn text(&self, at: usize) -> Result<String, sqlx::Error>;
     fn maybe_text(&self, at: usize) -> Result<Option<String>, sqlx::Error>;
     fn uuid(&self, at: usize) -> Result<Uuid, sqlx::Error>;
+    fn partition(&self, at: usize) -> Result<u16, sqlx::Error>;
 
     fn number(&self, at: usize) -> Result<u32, sqlx::Error> {
         Ok(u32::try_from(self.int(at)?).unwrap_or(u32::MAX))
@@ -157,6 +44,7 @@ pub(super) trait Columns {
 impl<R: Row> Columns for R
 where
     usize: ColumnIndex<R>,
+    i16: for<'r> Decode<'r, R::Database> + Type<R::Database>,
     i64: for<'r> Decode<'r, R::Database> + Type<R::Database>,
     bool: for<'r> Decode<'r, R::Database> + Type<R::Database>,
     String: for<'r> Decode<'r, R::Database> + Type<R::Database>,
@@ -185,9 +73,13 @@ where
     fn uuid(&self, at: usize) -> Result<Uuid, sqlx::Error> {
         self.try_get(at)
     }
+
+    fn partition(&self, at: usize) -> Result<u16, sqlx::Error> {
+        Ok(self.try_get::<i16, _>(at)?.cast_unsigned())
+    }
 }
 
-/// Beyond what a timestamp can be is its end.
+/// Times that a timestamp cannot hold become the nearest one that it can.
 fn moment(micros: i64) -> Timestamp {
     let end = if micros < 0 {
         Timestamp::MIN
@@ -212,6 +104,14 @@ pub(super) fn counted(row: &impl Columns) -> Result<StatusCount, sqlx::Error> {
     })
 }
 
+/// The columns of [`counted`], then how many block.
+pub(super) fn capped(row: &impl Columns) -> Result<CappedCount, sqlx::Error> {
+    Ok(CappedCount {
+        counted: counted(row)?,
+        blocking: row.count(4)?,
+    })
+}
+
 /// Columns: fingerprint, handler, kind, error, count, lowest and highest record id.
 pub(super) fn error_count(row: &impl Columns) -> Result<ErrorCount, sqlx::Error> {
     Ok(ErrorCount {
@@ -226,7 +126,7 @@ pub(super) fn error_count(row: &impl Columns) -> Result<ErrorCount, sqlx::Error>
 }
 
 /// How many columns [`listed`] takes.
-pub(super) const LISTED: usize = 8;
+const LISTED: usize = 8;
 
 /// Columns: id, event id, event, key, status, created, due, completed.
 pub(super) fn listed(row: &impl Columns) -> Result<Listed, sqlx::Error> {
@@ -283,7 +183,7 @@ pub(super) fn inspected(row: &impl Columns) -> Result<Inspected, sqlx::Error> {
             version: row.number(LISTED)?,
             key: listed.key,
             payload: row.text(LISTED + 1)?,
-            headers: headers.map_or_else(BTreeMap::new, |json| super::headers(&json)),
+            headers: headers.map_or_else(BTreeMap::new, |json| crate::store::headers(&json)),
             created_at: listed.created_at,
             max_retries: max_retries.map(|n| u32::try_from(n).unwrap_or(u32::MAX)),
         },
@@ -317,8 +217,7 @@ pub(super) fn blocked_lane(row: &impl Columns) -> Result<BlockedLane, sqlx::Erro
         status: DeliveryStatus::stored(&row.text(3)?)?,
         attempt: row.number(4)?,
         error: row.maybe_text(5)?,
-        due_in: due_in
-            .map(|micros| std::time::Duration::from_micros(u64::try_from(micros).unwrap_or(0))),
+        due_in: due_in.map(|micros| Duration::from_micros(u64::try_from(micros).unwrap_or(0))),
         waiting: row.count(7)?,
     })
 }

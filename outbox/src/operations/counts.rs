@@ -1,0 +1,325 @@
+//! How much there is: [`Operations::counts`], by event and by error, each [exactly or
+//! estimated](Precision).
+
+use std::{collections::BTreeMap, time::Duration};
+
+use super::{
+    Breakdown, Counts, DeliveryStatus, ErrorCount, EventCounts, Operations, RecordStatus, Status,
+    filter::LARGEST_PAGE, samples::Samples,
+};
+use crate::{
+    outbox::{Result, error::While as _},
+    store::{Database, OPEN, SAMPLE_END, SampleExtent, StatusCount, StatusSample, Table},
+};
+
+/// How much is read for a count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Precision {
+    /// Everything, which takes around a second per million records.
+    Exact,
+    /// A part that does not grow with the tables: cheap enough to be asked for every few seconds.
+    /// Where there is little, this is exact too.
+    Estimated,
+}
+
+impl Counts {
+    fn of(counted: &[StatusCount]) -> Self {
+        let mut counts = Self::default();
+        counted.iter().for_each(|one| counts.add(one));
+        counts
+    }
+
+    pub(super) fn add(&mut self, one: &StatusCount) {
+        if let Some(place) = self.place(one.status) {
+            *place += one.count;
+        }
+    }
+
+    /// The count of a status. Split records are counted as their deliveries, finished deliveries
+    /// as their record: they have none.
+    pub(super) fn place(&mut self, status: Status) -> Option<&mut u64> {
+        Some(match status {
+            Status::Record(RecordStatus::Pending) => &mut self.pending,
+            Status::Record(RecordStatus::Scheduled) => &mut self.scheduled,
+            Status::Record(RecordStatus::Unhandled) => &mut self.unhandled,
+            Status::Record(RecordStatus::Completed) => &mut self.completed,
+            Status::Record(RecordStatus::Discarded) => &mut self.discarded,
+            Status::Delivery(DeliveryStatus::Waiting) => &mut self.waiting,
+            Status::Delivery(DeliveryStatus::Retrying) => &mut self.retrying,
+            Status::Delivery(DeliveryStatus::Failed) => &mut self.failed,
+            Status::Record(RecordStatus::Split)
+            | Status::Delivery(DeliveryStatus::Completed | DeliveryStatus::Discarded) => {
+                return None;
+            }
+        })
+    }
+
+    fn get(mut self, status: Status) -> u64 {
+        self.place(status).map_or(0, |count| *count)
+    }
+}
+
+impl EventCounts {
+    fn of((event, counts): (String, Counts)) -> Self {
+        Self {
+            event,
+            pending: counts.pending,
+            scheduled: counts.scheduled,
+            unhandled: counts.unhandled,
+            waiting: counts.waiting,
+            retrying: counts.retrying,
+            failed: counts.failed,
+        }
+    }
+}
+
+impl<Db: Database> Operations<'_, Db> {
+    /// How much there is, by what it waits for. [Estimated](Precision::Estimated): what is not
+    /// finished is counted from small indexes; how much is kept of what is finished is estimated
+    /// from samples.
+    ///
+    /// ```
+    /// # use outbox::operations::Precision;
+    /// # async fn print(outbox: &outbox::Outbox<sqlx::Sqlite>) -> outbox::Result<()> {
+    /// let now = outbox.operations().counts(Precision::Estimated).await?;
+    /// let about = if now.exact { "" } else { "about " };
+    /// println!("{} failed, {about}{} completed", now.failed, now.completed);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn counts(&self, precision: Precision) -> Result<Counts> {
+        let doing = "counting records";
+        let mut connection = self.connection(doing).await?;
+        let mut operator = self.operator(&mut connection);
+        let counted = match precision {
+            Precision::Exact => operator.counts().await,
+            Precision::Estimated => operator.open_counts(&OPEN).await,
+        };
+        let mut counts = Counts::of(&counted.doing(doing)?);
+        counts.exact = true;
+        if precision == Precision::Exact {
+            return Ok(counts);
+        }
+
+        let doing = "sampling finished records";
+        let ids = operator.id_range(Table::Record).await.doing(doing)?;
+        let Some((lowest, newest)) = ids else {
+            return Ok(counts);
+        };
+        let samples = Samples::many(lowest, newest);
+        let within = operator.statuses_within(Table::Record, &samples.ranges);
+        for mut one in within.await.doing(doing)? {
+            // What is not finished was counted.
+            if let Status::Record(RecordStatus::Completed | RecordStatus::Discarded) = one.status {
+                one.count = samples.scaled(one.count);
+                counts.add(&one);
+            }
+        }
+        counts.exact = samples.is_exact();
+        Ok(counts)
+    }
+
+    /// How much of each event is not finished, in the order of their names: records that are
+    /// pending, scheduled or unhandled, and deliveries that are waiting, retrying or failed. An
+    /// event of which everything is finished is not there.
+    ///
+    /// [Estimated](Precision::Estimated): of a status with more than 10,000, the oldest and the
+    /// newest 5,000 stand for all.
+    ///
+    /// ```
+    /// # use outbox::operations::Precision;
+    /// # async fn print(outbox: &outbox::Outbox<sqlx::Sqlite>) -> outbox::Result<()> {
+    /// for event in outbox.operations().counts_by_event(Precision::Estimated).await?.items {
+    ///     println!("{}: {} failed", event.event, event.failed);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn counts_by_event(&self, precision: Precision) -> Result<Breakdown<EventCounts>> {
+        let doing = "counting records by event";
+        let mut connection = self.connection(doing).await?;
+        let mut operator = self.operator(&mut connection);
+        let (samples, totals) = match precision {
+            Precision::Exact => {
+                let extent = SampleExtent::Unlimited;
+                let samples = OPEN.map(|status| StatusSample { status, extent });
+                (samples.to_vec(), Counts::default())
+            }
+            Precision::Estimated => {
+                let totals = operator.open_counts(&OPEN).await.doing(doing)?;
+                let totals = Counts::of(&totals);
+                (samples_of(totals), totals)
+            }
+        };
+        if samples.is_empty() {
+            return Ok(Breakdown {
+                items: Vec::new(),
+                exact: true,
+            });
+        }
+        let counted = operator.events_of(&samples).await.doing(doing)?;
+        let mut events: BTreeMap<String, Counts> = BTreeMap::new();
+        for mut one in scaled(counted, &samples, totals) {
+            let event = one.event.take().unwrap_or_default();
+            events.entry(event).or_default().add(&one);
+        }
+        Ok(Breakdown {
+            items: events.into_iter().map(EventCounts::of).collect(),
+            exact: samples
+                .iter()
+                .all(|sample| sample.extent != SampleExtent::Ends),
+        })
+    }
+
+    /// Failed deliveries by what went wrong, the most frequent first; the first 1,000.
+    ///
+    /// [Estimated](Precision::Estimated): of more than 10,000 failed deliveries, the oldest and the
+    /// newest 5,000 stand for all.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn counts_by_error(&self, precision: Precision) -> Result<Breakdown<ErrorCount>> {
+        let doing = "counting errors";
+        let failed = Status::Delivery(DeliveryStatus::Failed);
+        let mut connection = self.connection(doing).await?;
+        let mut operator = self.operator(&mut connection);
+        let (extent, total) = match precision {
+            Precision::Exact => (SampleExtent::Unlimited, 0),
+            Precision::Estimated => {
+                let counted = operator.open_counts(&[failed]).await.doing(doing)?;
+                let total = Counts::of(&counted).failed;
+                (extent(total), total)
+            }
+        };
+        let errors = operator.errors_of(extent, LARGEST_PAGE).await;
+        let mut items = errors.doing(doing)?;
+        if extent == SampleExtent::Ends {
+            let seen: u64 = items.iter().map(|error| error.count).sum();
+            for error in &mut items {
+                error.count = share(error.count, total, seen);
+            }
+        }
+        Ok(Breakdown {
+            items,
+            exact: extent != SampleExtent::Ends,
+        })
+    }
+
+    /// How long ago the oldest pending record was published, by the database's clock: how far
+    /// behind the handlers are. Cheap enough to be asked for every few seconds.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn oldest_pending_age(&self) -> Result<Option<Duration>> {
+        let doing = "looking for the oldest pending record";
+        let mut connection = self.connection(doing).await?;
+        let mut operator = self.operator(&mut connection);
+        let oldest = operator
+            .oldest_pending(self.partitions)
+            .await
+            .doing(doing)?;
+        Ok(oldest.map(|(micros, _)| Duration::from_micros(u64::try_from(micros).unwrap_or(0))))
+    }
+
+    /// The id of the newest record that is kept; zero if there is none. Its growth is how much is
+    /// published.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn newest_record_id(&self) -> Result<i64> {
+        let doing = "reading the newest record id";
+        let mut connection = self.connection(doing).await?;
+        let mut operator = self.operator(&mut connection);
+        let ids = operator.id_range(Table::Record).await.doing(doing)?;
+        Ok(ids.map_or(0, |(_, newest)| newest))
+    }
+}
+
+/// How much is read of what is unfinished.
+fn samples_of(totals: Counts) -> Vec<StatusSample> {
+    let sample = |status| StatusSample {
+        status,
+        extent: extent(totals.get(status)),
+    };
+    OPEN.into_iter()
+        .filter(|status| totals.get(*status) > 0)
+        .map(sample)
+        .collect()
+}
+
+fn extent(count: u64) -> SampleExtent {
+    if count > u64::from(SAMPLE_END) * 2 {
+        SampleExtent::Ends
+    } else {
+        SampleExtent::All
+    }
+}
+
+/// Where the ends of a status were read, they stand for all of it.
+fn scaled(
+    mut counted: Vec<StatusCount>,
+    samples: &[StatusSample],
+    totals: Counts,
+) -> Vec<StatusCount> {
+    let seen = Counts::of(&counted);
+    for one in &mut counted {
+        let of_status = |sample: &&StatusSample| sample.status == one.status;
+        let sample = samples.iter().find(of_status);
+        if sample.is_some_and(|sample| sample.extent == SampleExtent::Ends) {
+            one.count = share(one.count, totals.get(one.status), seen.get(one.status));
+        }
+    }
+    counted
+}
+
+/// `count` of `seen` in the sample, as that part of `total`.
+fn share(count: u64, total: u64, seen: u64) -> u64 {
+    let scaled = u128::from(count) * u128::from(total) / u128::from(seen.max(1));
+    u64::try_from(scaled).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counted(event: &str, status: impl Into<Status>, count: u64) -> StatusCount {
+        StatusCount {
+            status: status.into(),
+            event: Some(event.to_owned()),
+            count,
+        }
+    }
+
+    #[test]
+    fn what_was_seen_stands_for_all_of_its_status_and_no_other() {
+        let totals = Counts {
+            pending: 7,
+            failed: 200_000,
+            ..Counts::default()
+        };
+        let seen = vec![
+            counted("a", RecordStatus::Pending, 7),
+            counted("a", DeliveryStatus::Failed, 7_500),
+            counted("b", DeliveryStatus::Failed, 2_500),
+        ];
+        let samples = samples_of(totals);
+        let scaled = scaled(seen, &samples, totals);
+        let counts: Vec<u64> = scaled.iter().map(|one| one.count).collect();
+        assert_eq!(counts, [7, 150_000, 50_000]);
+        let read: Vec<_> = samples.iter().map(|one| (one.status, one.extent)).collect();
+        assert_eq!(
+            read,
+            [
+                (RecordStatus::Pending.into(), SampleExtent::All),
+                (DeliveryStatus::Failed.into(), SampleExtent::Ends)
+            ]
+        );
+    }
+}

@@ -1,0 +1,190 @@
+//! How MySQL says what operators ask.
+//!
+//! Every statement on given rows starts from them (`straight_join`) and finds each by its key: the
+//! database looks at no other row, so it locks no other row.
+
+use sqlx::{
+    Arguments as _, MySql, MySqlConnection,
+    error::BoxDynError,
+    mysql::{MySqlArguments, MySqlRow},
+};
+use uuid::Uuid;
+
+use super::places;
+use crate::{
+    operations::{DeliveryStatus, RecordStatus, Status},
+    store::{
+        TableNames,
+        dialect::{Dialect, IndexPath, Param, Statement, Words},
+        operator::{Retained, Table},
+        settle::json,
+        trusted,
+    },
+};
+
+/// Ids that were given as JSON.
+const IDS: &str = "json_table(?, '$[*]' columns (id bigint path '$')) u";
+/// How many messages are written by one statement.
+const MESSAGES: usize = 500;
+
+impl Dialect for MySql {
+    const WORDS: Words = Words {
+        quote: '`',
+        now: "utc_timestamp(6)",
+        epoch: "'1970-01-01'",
+        for_update: " for update",
+        read_latest: " lock in share mode",
+        // `ignore` hides more than duplicates. Callers check lengths before.
+        insert_new: ("insert ignore", ""),
+        key: "`key`",
+        blocking: "blocking = true",
+        no_index: "",
+        // Not used: below, given rows are joined and indexes have names.
+        among_ids: "",
+        waiting_order: "",
+    };
+    const BEGIN: &'static str = "begin";
+
+    fn key_text(alias: &str) -> String {
+        format!("convert({alias}.`key` using utf8mb4)")
+    }
+
+    fn micros_between(from: &str, to: &str) -> String {
+        format!("timestampdiff(microsecond, {from}, {to})")
+    }
+
+    fn micros_ago() -> String {
+        "utc_timestamp(6) - interval ? microsecond".to_owned()
+    }
+
+    fn select_given(columns: &str, table: &str, column: &str, when: &str) -> String {
+        format!(
+            "select {columns} from {IDS} straight_join {table} t on t.{column} = u.id where {when}"
+        )
+    }
+
+    fn update_given(table: &str, set: &str, when: &str) -> String {
+        format!("update {IDS} straight_join {table} t on t.id = u.id set {set} where {when}")
+    }
+
+    fn delete_given(table: &str, column: &str, when: &str) -> String {
+        format!("delete t from {IDS} straight_join {table} t on t.{column} = u.id where {when}")
+    }
+
+    /// One of several indexes begins with the status, so it is named.
+    fn index_path(names: &TableNames, status: Status) -> IndexPath {
+        let (index, order) = match status {
+            Status::Record(RecordStatus::Scheduled) => {
+                ("record_scheduled", " order by part, due_at")
+            }
+            Status::Record(_) => ("record_pending", " order by part, id"),
+            Status::Delivery(DeliveryStatus::Retrying) => {
+                ("delivery_due", " order by part, due_at")
+            }
+            Status::Delivery(_) => ("delivery_waiting", " order by id"),
+        };
+        (format!(" force index (`{}`)", names.plain(index)), order)
+    }
+
+    fn oldest_pending(names: &TableNames) -> String {
+        let (record, pending) = (names.table("record", '`'), names.plain("record_pending"));
+        format!(
+            "with recursive p (part) as (select 0 union all select part + 1 from p where part + 1 < ?)
+select timestampdiff(microsecond, min(r.created_at), utc_timestamp(6)), min(r.id) from (
+    select (
+        select f.id from {record} f force index ({pending})
+        where f.status = 'pending' and f.part = p.part order by f.id limit 1
+    ) as id from p
+) oldest join {record} r on r.id = oldest.id"
+        )
+    }
+
+    fn prune_retained(names: &TableNames, what: Retained) -> String {
+        let table = names.table(what.table(), '`');
+        format!(
+            "delete from {table} where created_at <= utc_timestamp(6) - interval ? microsecond order by created_at limit ?"
+        )
+    }
+
+    fn add_argument(arguments: &mut MySqlArguments, value: Param<'_>) -> Result<(), BoxDynError> {
+        match value {
+            Param::Int(value) => arguments.add(value),
+            Param::Text(value) => arguments.add(value),
+            Param::Key(value) => arguments.add(value.as_bytes()),
+            Param::Ids(ids) => arguments.add(json(ids)?),
+        }
+    }
+
+    async fn fetch_rows(
+        connection: &mut MySqlConnection,
+        statement: Statement<Self>,
+    ) -> Result<Vec<MySqlRow>, sqlx::Error> {
+        statement.query()?.fetch_all(connection).await
+    }
+
+    async fn execute_statement(
+        connection: &mut MySqlConnection,
+        statement: Statement<Self>,
+    ) -> Result<u64, sqlx::Error> {
+        let done = statement.query()?.execute(connection).await?;
+        Ok(done.rows_affected())
+    }
+
+    async fn statuses_within(
+        connection: &mut MySqlConnection,
+        names: &TableNames,
+        table: Table,
+        ranges: &[(i64, i64)],
+    ) -> Result<Vec<MySqlRow>, sqlx::Error> {
+        let (rows, is_delivery) = (names.table(table.name(), '`'), table.is_delivery());
+        let of = |(first, last): &(i64, i64)| format!("id between {first} and {last}");
+        let parts: Vec<String> = ranges.iter().map(of).collect();
+        let sql = trusted(format!(
+            "select {is_delivery}, status, null, count(*) from {rows} force index (primary) where {}\ngroup by status",
+            parts.join(" or ")
+        ));
+        // The text differs from call to call, so it is not prepared. To close a prepared statement
+        // would also delay the next one by 40 ms, because the server does not answer to it.
+        sqlx::raw_sql(sql).fetch_all(connection).await
+    }
+
+    async fn receive(
+        connection: &mut MySqlConnection,
+        names: &TableNames,
+        source: &str,
+        messages: &[&str],
+    ) -> Result<Vec<String>, sqlx::Error> {
+        let table = names.table("inbox", '`');
+        // The database does not say which rows `ignore` has left out. Rows of this call have a
+        // receipt of their own.
+        let receipt = Uuid::now_v7();
+        let mut new = Vec::new();
+        for messages in messages.chunks(MESSAGES) {
+            let rows = vec!["(?, ?, ?, utc_timestamp(6))"; messages.len()].join(", ");
+            let insert = trusted(format!(
+                "insert ignore into {table} (source, message_id, receipt, created_at) values {rows}"
+            ));
+            let mut query = sqlx::query(insert);
+            for message in messages {
+                query = query
+                    .bind(source.as_bytes())
+                    .bind(message.as_bytes())
+                    .bind(receipt);
+            }
+            query.execute(&mut *connection).await?;
+            let select = trusted(format!(
+                "select convert(message_id using utf8mb4) from {table} where source = ? and receipt = ? and message_id in ({})",
+                places(messages.len())
+            ));
+            let mut query = sqlx::query_scalar(select)
+                .bind(source.as_bytes())
+                .bind(receipt);
+            for message in messages {
+                query = query.bind(message.as_bytes());
+            }
+            let found: Vec<String> = query.fetch_all(&mut *connection).await?;
+            new.extend(found);
+        }
+        Ok(new)
+    }
+}

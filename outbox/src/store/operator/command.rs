@@ -1,0 +1,104 @@
+//! What was done before: commands with their results, messages that arrived. The transaction of
+//! the caller runs all of these statements but [`prune_retained`](Operator::prune_retained).
+
+use super::{Columns as _, Operator};
+use crate::store::dialect::{Dialect, Param, Statement};
+
+/// A command as it is stored.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CommandKey<'a> {
+    pub(crate) operation: &'a str,
+    pub(crate) id: &'a str,
+}
+
+/// What was found under a command's id.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum CommandClaim {
+    /// Nothing: it is ours until the transaction ends, and others wait for that.
+    New,
+    /// It was done before.
+    Done {
+        fingerprint: Option<String>,
+        /// As JSON.
+        result: Option<String>,
+    },
+}
+
+/// What is kept until it is pruned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Retained {
+    Commands,
+    Messages,
+}
+
+impl Retained {
+    /// The name of the table, without its prefix.
+    pub(crate) fn table(self) -> &'static str {
+        match self {
+            Self::Commands => "command",
+            Self::Messages => "inbox",
+        }
+    }
+}
+
+impl<Db: Dialect> Operator<'_, Db> {
+    /// Waits for another transaction that has the same command.
+    pub(crate) async fn claim_command(
+        &mut self,
+        command: CommandKey<'_>,
+        fingerprint: Option<&str>,
+    ) -> Result<CommandClaim, sqlx::Error> {
+        let (table, now) = (self.table("command"), Db::WORDS.now);
+        let ((insert, if_new), latest) = (Db::WORDS.insert_new, Db::WORDS.read_latest);
+        let insert = format!(
+            "{insert} into {table} (operation, command_id, fingerprint, created_at) values (?, ?, ?, {now}){if_new}"
+        );
+        let select = format!(
+            "select fingerprint, result from {table} where operation = ? and command_id = ?{latest}"
+        );
+        let keyed = |sql: &str| Statement::new(sql).key(command.operation).key(command.id);
+        loop {
+            let statement = keyed(&insert).bind(Param::Text(fingerprint));
+            if self.execute(statement).await? > 0 {
+                return Ok(CommandClaim::New);
+            }
+            let found = self.first(keyed(&select), |row| {
+                Ok(CommandClaim::Done {
+                    fingerprint: row.maybe_text(0)?,
+                    result: row.maybe_text(1)?,
+                })
+            });
+            // None: it was pruned between the two statements.
+            if let Some(done) = found.await? {
+                return Ok(done);
+            }
+        }
+    }
+
+    /// Keeps the result of a command that was claimed in this transaction.
+    pub(crate) async fn complete_command(
+        &mut self,
+        command: CommandKey<'_>,
+        result: &str,
+    ) -> Result<(), sqlx::Error> {
+        let table = self.table("command");
+        let sql = format!("update {table} set result = ? where operation = ? and command_id = ?");
+        let statement = Statement::new(sql).text(result);
+        let statement = statement.key(command.operation).key(command.id);
+        self.execute(statement).await?;
+        Ok(())
+    }
+
+    /// Deletes up to `limit` commands, or messages, that are older than `micros` microseconds.
+    /// Returns how many.
+    pub(crate) async fn prune_retained(
+        &mut self,
+        what: Retained,
+        micros: i64,
+        limit: i64,
+    ) -> Result<u64, sqlx::Error> {
+        let sql = Db::prune_retained(self.names, what);
+        self.execute(Statement::new(sql).int(micros).int(limit))
+            .await
+    }
+}

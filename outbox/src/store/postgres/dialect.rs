@@ -1,0 +1,167 @@
+//! How PostgreSQL says what operators ask.
+
+use sqlx::{
+    Arguments as _, Connection as _, PgConnection, Postgres,
+    error::BoxDynError,
+    postgres::{PgArguments, PgRow},
+};
+
+use crate::store::{
+    TableNames,
+    dialect::{Dialect, Param, Statement, Words},
+    operator::{Retained, Table},
+    trusted,
+};
+
+impl Dialect for Postgres {
+    const WORDS: Words = Words {
+        quote: '"',
+        now: "clock_timestamp()",
+        epoch: "timestamptz 'epoch'",
+        for_update: " order by t.id for update",
+        read_latest: "",
+        insert_new: ("insert", " on conflict do nothing"),
+        key: "key",
+        blocking: "blocking",
+        among_ids: "= any(?)",
+        no_index: "",
+        waiting_order: " order by id",
+    };
+    const BEGIN: &'static str = "begin";
+
+    /// Each `?` becomes `$1`, `$2` and so on. No text has a `?` for anything else.
+    fn with_placeholders(text: String) -> String {
+        let mut parts = text.split('?');
+        let mut numbered = parts.next().unwrap_or_default().to_owned();
+        for (n, part) in parts.enumerate() {
+            numbered.push_str(&format!("${}{part}", n + 1));
+        }
+        numbered
+    }
+
+    fn micros_between(from: &str, to: &str) -> String {
+        format!("(extract(epoch from {to} - {from}) * 1000000)::bigint")
+    }
+
+    fn micros_ago() -> String {
+        "clock_timestamp() - ? * interval '1 microsecond'".to_owned()
+    }
+
+    /// Compares and orders by all columns of the index of lanes. Ordered by the id alone, the planner
+    /// would look for the first of a lane along the primary key, through all of the longest lane.
+    fn in_lane(of: &str, other: &str) -> String {
+        let lane = |of: &str| format!("({of}.part, {of}.key, {of}.handler)");
+        let (lane, other) = (lane(of), lane(other));
+        format!(
+            "{of}.blocking and {lane} >= {other} and {lane} <= {other} order by {of}.part, {of}.key, {of}.handler, {of}.id"
+        )
+    }
+
+    /// `part` is compared twice and ordered by: only the index of pending records has both columns.
+    fn oldest_pending(names: &TableNames) -> String {
+        let record = names.table("record", '"');
+        let age = Self::micros_between("min(oldest.created_at)", Self::WORDS.now);
+        format!(
+            "with recursive p (part) as (select 0 union all select part + 1 from p where part + 1 < ?)
+select {age}, min(oldest.id) from p cross join lateral (
+    select r.created_at, r.id from {record} r
+    where r.status = 'pending' and r.part >= p.part and r.part <= p.part order by r.part, r.id limit 1
+) oldest"
+        )
+    }
+
+    /// Two processes may prune at the same time: each leaves out what the other has locked.
+    fn prune_retained(names: &TableNames, what: Retained) -> String {
+        let table = names.table(what.table(), '"');
+        format!(
+            "delete from {table} where ctid = any(array(
+    select ctid from {table} where created_at <= statement_timestamp() - ? * interval '1 microsecond'
+    order by created_at limit ? for update skip locked
+))"
+        )
+    }
+
+    fn add_argument(arguments: &mut PgArguments, value: Param<'_>) -> Result<(), BoxDynError> {
+        match value {
+            Param::Int(value) => arguments.add(value),
+            Param::Text(value) => arguments.add(value),
+            Param::Key(value) => arguments.add(value),
+            Param::Ids(ids) => arguments.add(ids),
+        }
+    }
+
+    async fn fetch_rows(
+        connection: &mut PgConnection,
+        statement: Statement<Self>,
+    ) -> Result<Vec<PgRow>, sqlx::Error> {
+        statement.query()?.fetch_all(connection).await
+    }
+
+    async fn execute_statement(
+        connection: &mut PgConnection,
+        statement: Statement<Self>,
+    ) -> Result<u64, sqlx::Error> {
+        let done = statement.query()?.execute(connection).await?;
+        Ok(done.rows_affected())
+    }
+
+    /// Other plans are switched off: before a table was analyzed for the first time, the planner
+    /// would read and sort all of a status.
+    async fn with_index_order(
+        connection: &mut PgConnection,
+        statement: Statement<Self>,
+    ) -> Result<Vec<PgRow>, sqlx::Error> {
+        let mut tx = connection.begin().await?;
+        let off = ["enable_bitmapscan", "enable_seqscan", "enable_sort", "jit"]
+            .map(|setting| format!("set_config('{setting}', 'off', true)"));
+        let set = trusted(format!("select {}", off.join(", ")));
+        sqlx::query(set).execute(&mut *tx).await?;
+        let rows = Self::fetch_rows(&mut tx, statement).await?;
+        tx.rollback().await?;
+        Ok(rows)
+    }
+
+    async fn statuses_within(
+        connection: &mut PgConnection,
+        names: &TableNames,
+        table: Table,
+        ranges: &[(i64, i64)],
+    ) -> Result<Vec<PgRow>, sqlx::Error> {
+        let (rows, is_delivery) = (names.table(table.name(), '"'), table.is_delivery());
+        // Each range has a limit: without one, the planner expects so many rows that it compiles
+        // the statement first.
+        let sql = trusted(format!(
+            "select {is_delivery}, r.status, null, count(*) from unnest($1::bigint[], $2::bigint[]) as s (first, last)
+cross join lateral (
+    select r.id, r.status from {rows} r where r.id >= s.first order by r.id limit $3
+) r where r.id <= s.last group by r.status"
+        ));
+        let width = ranges.iter().map(|(first, last)| last - first + 1).max();
+        let (first, last): (Vec<i64>, Vec<i64>) = ranges.iter().copied().unzip();
+        sqlx::query(sql)
+            .bind(first)
+            .bind(last)
+            .bind(width.unwrap_or(0))
+            .fetch_all(connection)
+            .await
+    }
+
+    async fn receive(
+        connection: &mut PgConnection,
+        names: &TableNames,
+        source: &str,
+        messages: &[&str],
+    ) -> Result<Vec<String>, sqlx::Error> {
+        let table = names.table("inbox", '"');
+        let sql = trusted(format!(
+            "insert into {table} (source, message_id)
+select $1, message from unnest($2::text[]) with ordinality as m (message, place) order by place
+on conflict do nothing returning message_id"
+        ));
+        sqlx::query_scalar(sql)
+            .bind(source)
+            .bind(messages)
+            .fetch_all(connection)
+            .await
+    }
+}

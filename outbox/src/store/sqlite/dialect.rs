@@ -1,0 +1,124 @@
+//! How SQLite says what operators ask.
+
+use sqlx::{
+    Arguments as _, Sqlite, SqliteConnection,
+    error::BoxDynError,
+    sqlite::{SqliteArguments, SqliteRow},
+};
+
+use super::NOW;
+use crate::store::{
+    TableNames,
+    dialect::{Dialect, Param, Statement, Words},
+    operator::{Retained, Table},
+    settle::json,
+    trusted,
+};
+
+impl Dialect for Sqlite {
+    const WORDS: Words = Words {
+        quote: '"',
+        now: NOW,
+        epoch: "0",
+        for_update: "",
+        read_latest: "",
+        insert_new: ("insert", " on conflict do nothing"),
+        key: "key",
+        blocking: "blocking",
+        among_ids: "in (select value from json_each(?))",
+        no_index: "+",
+        waiting_order: " order by part, handler, id",
+    };
+    const BEGIN: &'static str = "begin immediate";
+
+    fn micros_between(from: &str, to: &str) -> String {
+        format!("{to} - {from}")
+    }
+
+    fn micros_ago() -> String {
+        format!("{NOW} - ?")
+    }
+
+    fn oldest_pending(names: &TableNames) -> String {
+        let record = names.table("record", '"');
+        format!(
+            "with recursive p (part) as (select 0 union all select part + 1 from p where part + 1 < ?)
+select {NOW} - min(r.created_at), min(r.id) from p join {record} r on r.id = (
+    select f.id from {record} f where f.part = p.part and f.status = 'pending' order by f.id limit 1
+)"
+        )
+    }
+
+    fn prune_retained(names: &TableNames, what: Retained) -> String {
+        let table = names.table(what.table(), '"');
+        format!(
+            "delete from {table} where rowid in (
+    select rowid from {table} where created_at <= {NOW} - ? order by created_at limit ?
+)"
+        )
+    }
+
+    fn add_argument(arguments: &mut SqliteArguments, value: Param<'_>) -> Result<(), BoxDynError> {
+        match value {
+            Param::Int(value) => arguments.add(value),
+            Param::Text(value) => arguments.add(value),
+            Param::Key(value) => arguments.add(value),
+            Param::Ids(ids) => arguments.add(json(ids)?),
+        }
+    }
+
+    async fn fetch_rows(
+        connection: &mut SqliteConnection,
+        statement: Statement<Self>,
+    ) -> Result<Vec<SqliteRow>, sqlx::Error> {
+        statement.query()?.fetch_all(connection).await
+    }
+
+    async fn execute_statement(
+        connection: &mut SqliteConnection,
+        statement: Statement<Self>,
+    ) -> Result<u64, sqlx::Error> {
+        let done = statement.query()?.execute(connection).await?;
+        Ok(done.rows_affected())
+    }
+
+    async fn statuses_within(
+        connection: &mut SqliteConnection,
+        names: &TableNames,
+        table: Table,
+        ranges: &[(i64, i64)],
+    ) -> Result<Vec<SqliteRow>, sqlx::Error> {
+        let (rows, is_delivery) = (names.table(table.name(), '"'), table.is_delivery());
+        let of = |(first, last): &(i64, i64)| {
+            format!("select status from {rows} where id between {first} and {last}")
+        };
+        let parts: Vec<String> = ranges.iter().map(of).collect();
+        let sql = trusted(format!(
+            "select {is_delivery}, s.status, null, count(*) from (\n{}\n) s group by s.status",
+            parts.join("\nunion all ")
+        ));
+        // The text differs from call to call, so it is not kept among the prepared ones.
+        sqlx::query(sql)
+            .persistent(false)
+            .fetch_all(connection)
+            .await
+    }
+
+    async fn receive(
+        connection: &mut SqliteConnection,
+        names: &TableNames,
+        source: &str,
+        messages: &[&str],
+    ) -> Result<Vec<String>, sqlx::Error> {
+        let table = names.table("inbox", '"');
+        let sql = trusted(format!(
+            "insert into {table} (source, message_id) select ?1, value from json_each(?2) where true
+on conflict do nothing returning message_id"
+        ));
+        sqlx::query_scalar(sql)
+            .bind(source)
+            .bind(json(messages)?)
+            .fetch_all(connection)
+            .await
+    }
+}
