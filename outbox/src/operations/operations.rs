@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// What a person on call looks at and changes; see [`Outbox::operations`](crate::outbox::Outbox::operations),
-/// and [`Tables`] for programs without an outbox of their own.
+/// and [`Tables`](super::Tables) for programs without an outbox of their own.
 ///
 /// ```
 /// # use outbox::{Outbox, OutboxEvent, Registry};
