@@ -1,6 +1,6 @@
 //! [`EventLoop`]: owns the parts, waits for one event, hands it to the part it concerns.
 
-// A child, so that it sees the parts, which nobody else does.
+// A child module, because only a child sees the private parts.
 #[path = "shutdown.rs"]
 mod shutdown;
 

@@ -2,8 +2,8 @@
 //! settles what became of them.
 //!
 //! A record passes [`signals`], [`event_loop`], [`timers`], [`engine`], [`fetch`], [`lane`],
-//! [`work`] and [`settle`], in this order. [`ownership`] says which partitions are ours,
-//! [`housekeeping`] works beside everything else, and `shutdown.rs` is the end of all of it.
+//! [`work`] and [`settle`], in this order. [`ownership`] says which partitions this process owns,
+//! [`housekeeping`] prunes and samples, and `shutdown.rs` is the end of all of it.
 
 pub(crate) mod backoff;
 mod dispatcher;

@@ -25,7 +25,7 @@ const LEAVE_TIMEOUT: Duration = Duration::from_secs(2);
 /// How far a process is that leaves the cluster while handlers still run.
 #[derive(Debug)]
 struct Departure {
-    /// Peers know that this instance wants no share any more.
+    /// Peers know that this instance wants no share.
     is_announced: bool,
     /// Drained, not released yet.
     to_release: Vec<Lease>,

@@ -50,7 +50,7 @@ impl<C: Send + 'static, A: Send + 'static> SingleTask<C, A> {
         Ok(answer)
     }
 
-    /// Aborts the task, if one runs, and goes on with another connection.
+    /// Aborts the task, if one runs, and continues with another connection.
     pub(super) fn replace(&mut self, connection: C) {
         self.abort();
         self.idle = Some(connection);

@@ -1,4 +1,4 @@
-//! In which keys something may block: only their lanes are asked about.
+//! [`BlockingKeys`]: keys in which something may block. Only their lanes are asked about.
 
 use std::hash::BuildHasher as _;
 

@@ -1,9 +1,8 @@
-//! [`LateWriters`]: the order of ids is not the order of commits, so a record may appear below
-//! what was read already. This says from where to read again.
+//! [`LateWriters`]: from where to read again. The order of ids is not the order of commits, so a
+//! record may appear below the watermark.
 //!
-//! Every fetch of pending records asks, and reads from there in one statement. A record of the
-//! same key that was written after a late one is seen together with it or not at all, so that
-//! their order holds too.
+//! Every fetch of pending records asks, and reads from there in one statement. A record that was
+//! written after a late one of its key is read together with it or not at all, so their order holds.
 
 use std::{
     collections::{BTreeMap, HashSet, VecDeque},
@@ -16,23 +15,25 @@ use tokio::time::Instant;
 use crate::runtime::fetch::watermarks::{PagePlan, count_by_partition};
 use crate::store::{FetchedRecord, OpenWriters, Page};
 
-/// Where the database does not name its writers: a transaction that ends within this time of
-/// publishing keeps its place in the order of its keys.
+/// For databases that do not name their writers: a transaction that ends within this time after it
+/// published keeps its place in the order of its keys.
 const ORDER_WINDOW: SignedDuration = SignedDuration::from_secs(10);
-/// There, one that ends within this time is found within about a second; after it, by the sweep.
+/// For the same databases: records of a transaction that ends within this time are found within about
+/// a second. The sweep finds those of slower transactions.
 const FIND_WINDOW: SignedDuration = SignedDuration::from_secs(600);
-/// How often it is looked for.
+/// How often the whole [`FIND_WINDOW`] is read again.
 const FIND_EVERY: Duration = Duration::from_secs(1);
 
-/// Which transactions may still bring a record with a low id, how low, and where those that ended
-/// have not been looked for yet.
+/// Which transactions may still bring a record with a low id, how low, and which ended ones were not
+/// looked for yet.
 ///
-/// A transaction locks the record table before it draws an id, so one that was not among the
-/// writers at the last look brings only ids above the highest that had been drawn then. When it
-/// ends, its rows can be seen before its lock is gone: one more scan from there finds them all.
-/// A backlog that nobody adds to is so read once: all of its ids had been drawn.
+/// A transaction locks the record table before it draws an id. So a transaction that was not among the
+/// writers at the last observation brings only ids above the highest that had been drawn then. Its
+/// rows become visible before its lock is gone: once it is no longer among the writers, one more scan
+/// from there finds all of them. A backlog to which nobody adds is read once: all of its ids had been
+/// drawn.
 ///
-/// Written and read by the fetcher only. When it is dropped, the next look starts from zero.
+/// Only the fetcher writes and reads it. When it is dropped, the next observation starts from zero.
 #[derive(Debug, Default)]
 pub(crate) struct LateWriters {
     /// The highest id that had been drawn before the last look, as far as is known: the highest
@@ -45,8 +46,8 @@ pub(crate) struct LateWriters {
     reread_from: BTreeMap<u16, i64>,
 }
 
-/// How old the records are up to which id, by the database's clock. Whoever still brings a lower
-/// id than that has been at it for longer.
+/// How old the records are up to which id, by the database's clock. A transaction that still brings a
+/// lower id has been open for longer.
 #[derive(Debug, Default)]
 struct RecordAges {
     /// Ids up to this were published before this; both grow.
@@ -55,7 +56,7 @@ struct RecordAges {
     looked: Option<Instant>,
 }
 
-/// OpenWriters that were first seen at the same look.
+/// Writers that were first seen at the same look.
 #[derive(Debug)]
 struct WriterGroup {
     /// They bring ids above this only.
@@ -64,13 +65,14 @@ struct WriterGroup {
 }
 
 impl LateWriters {
-    /// Whether there is something to be looked for although nothing new was read.
+    /// Whether records may still come late, so that reading again makes sense although nothing new was
+    /// read.
     pub(crate) fn expects_late(&self) -> bool {
         self.by_age.is_some() || !self.groups.is_empty() || !self.reread_from.is_empty()
     }
 
-    /// Takes a look, for all partitions: `highest` is the highest id that was seen **before** the
-    /// writers were asked for. What is read now is read after that.
+    /// The writers that are open now, for all partitions. `highest` is the highest id that was seen
+    /// **before** the writers were asked for; the records are read after that.
     pub(crate) fn observe(
         &mut self,
         parts: &[u16],

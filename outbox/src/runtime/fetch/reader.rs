@@ -41,7 +41,7 @@ pub(in crate::runtime) enum ReadAnswer {
     Left(Release, Result<(), sqlx::Error>),
 }
 
-/// What an instance releases when it says that it wants no share any more.
+/// What an instance releases when it leaves the cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::runtime) enum Release {
     Only(Vec<Lease>),
@@ -113,7 +113,7 @@ impl<Db: Database> Reader<Db> {
         self.backoff.recovered();
     }
 
-    /// Aborts what is under way, and goes on with another connection.
+    /// Aborts what is under way, and continues with another connection.
     pub(in crate::runtime) fn replace(&mut self, fetcher: Fetcher<Db>) {
         self.task.replace(fetcher);
     }

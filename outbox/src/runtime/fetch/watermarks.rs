@@ -1,5 +1,5 @@
-//! How far each partition was read. Never the truth: [`LateWriters`](super::LateWriters) says from where to read
-//! again, and the sweep reads everything.
+//! [`Watermarks`]: how far each partition was read. A hint, never the truth:
+//! [`LateWriters`](super::LateWriters) says from where to read again, and the sweep reads everything.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,8 @@ use crate::store::{FetchedRecord, Page};
 
 /// The partitions of this process, and up to which id each was read.
 ///
-/// Written when leases are taken and lost and after each fetch; read to plan the next one. When
-/// it is dropped, everything is read from the start again.
+/// The engine writes it when leases change and after each fetch, and reads it to plan the next one.
+/// When it is dropped, everything is read from the start again.
 #[derive(Debug, Default)]
 pub(crate) struct Watermarks {
     parts: BTreeMap<u16, Mark>,
@@ -25,7 +25,7 @@ struct Mark {
     exhausted: bool,
 }
 
-/// One fetch of pending records.
+/// The pages of one fetch: at most `per_page` records of each, and at most `limit` in all.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PagePlan {
     pub(crate) pages: Vec<Page>,

@@ -1,4 +1,4 @@
-//! [`Housekeeping`]: what is done beside everything else.
+//! [`Housekeeping`]: periodic tasks that no record waits for.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::{
     telemetry::metrics::is_recorded,
 };
 
-/// Tasks beside everything else. The event loop owns it. Dropped, the tasks are aborted: between two
+/// Periodic tasks that no record waits for. The event loop owns it. Dropped, the tasks are aborted: between two
 /// of its statements nothing of a task is half done.
 pub(in crate::runtime) struct Housekeeping<Db: Database> {
     outbox: Outbox<Db>,
@@ -24,7 +24,7 @@ pub(in crate::runtime) struct Housekeeping<Db: Database> {
     prune: Option<Periodic>,
     /// Commands and messages.
     forget: Option<Periodic>,
-    /// `None` where nobody wants gauges of the database.
+    /// `None` where sampling is off or no recorder is installed.
     sample: Option<Periodic>,
     gauges: Arc<Gauges>,
 }

@@ -1,4 +1,4 @@
-//! Tasks beside everything else: pruning, and sampling for gauges. None of them holds up a record.
+//! Periodic tasks that no record waits for: pruning, and sampling for gauges.
 
 #[expect(clippy::module_inception, reason = "the part that owns the others")]
 mod housekeeping;

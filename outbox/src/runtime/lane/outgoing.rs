@@ -116,11 +116,14 @@ impl Outgoing {
     /// What an attempt made of a delivery. `is_new`: its record was split just now, so the row is
     /// among the last that were added, and can be what it is to be from the start.
     pub(super) fn set_delivery(&mut self, row: DeliveryRow, is_new: bool) {
-        let may_replace = is_new && row.status != DeliveryStatus::Completed;
         let is_same =
             |new: &&mut DeliveryRow| (new.record_id, new.handler) == (row.record_id, row.handler);
-        let last_added = self.batch.new_deliveries.iter_mut().rev();
-        match last_added.take_while(|_| may_replace).find(is_same) {
+        let replaced = if is_new && row.status != DeliveryStatus::Completed {
+            self.batch.new_deliveries.iter_mut().rev().find(is_same)
+        } else {
+            None
+        };
+        match replaced {
             Some(new) => *new = row,
             None => self.batch.changed_deliveries.push(row),
         }

@@ -14,7 +14,7 @@ pub(crate) struct Unhandled {
     others: Option<Counter>,
 }
 
-/// Names come from the database, that is, from outside: only so many get a counter.
+/// Names come from the database, that is, from outside: only the first hundred get a counter.
 const MAX_NAMES: usize = 100;
 
 impl Unhandled {

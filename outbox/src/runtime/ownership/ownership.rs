@@ -42,7 +42,7 @@ pub(in crate::runtime) struct Ownership {
     session: SessionWatch,
     /// How many partitions this instance should own, as the last claim saw it.
     share: usize,
-    /// Whether partitions are reserved for others, who may not take them.
+    /// Whether partitions are reserved for other instances, which may not take them.
     has_reserved: bool,
     /// When the lease of another instance expires.
     next_expiry: Option<Instant>,
@@ -235,7 +235,8 @@ impl Ownership {
     }
 }
 
-#[cfg(all(test, feature = "sqlite"))]
+#[cfg(test)]
+#[cfg(feature = "sqlite")]
 mod tests {
     use sqlx::sqlite::SqlitePoolOptions;
     use uuid::Uuid;

@@ -74,7 +74,7 @@ impl PollSchedule {
         starts
     }
 
-    /// Publishers do not notify this instance any more.
+    /// Publishers have stopped notifying this instance.
     pub(super) fn stop_listening(&mut self) {
         self.is_listening = false;
     }

@@ -177,7 +177,7 @@ impl SessionReporter {
         self.0.is_closed()
     }
 
-    /// Waits until nobody reads the state any more.
+    /// Waits until the event loop and its permits have dropped their ends.
     pub(super) async fn dispatcher_gone(&self) {
         self.0.closed().await;
     }

@@ -115,7 +115,7 @@ impl<Db: Database> Writer<Db> {
         self.is_coalescing.then(|| self.last_write + COALESCE_TIME)
     }
 
-    /// Aborts what is under way, and goes on with another connection.
+    /// Aborts what is under way, and continues with another connection.
     pub(in crate::runtime) fn replace(&mut self, settler: Settler<Db>) {
         self.task.replace(settler);
     }

@@ -215,7 +215,7 @@ impl Db {
         fence.leases.iter().any(owned) && self.leases[&part].0 == fence.owner
     }
 
-    /// LeaseChanges a record that is ours and as it was read. Whether it was.
+    /// Changes a record that is ours and as it was read. Whether it was.
     fn end(&mut self, fence: &Fence, id: i64, status: RecordStatus) -> bool {
         let row = &self.records[&id];
         let as_read = [RecordStatus::Pending, RecordStatus::Scheduled].contains(&row.status);

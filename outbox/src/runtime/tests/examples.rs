@@ -48,12 +48,12 @@ fn fetched(id: i64, key: &str) -> FetchedRecord {
 }
 
 impl Bench {
-    fn new(ordered: bool) -> Self {
+    fn new(stop_on_failure: bool) -> Self {
         let setup = Setup {
-            ordered,
+            stop_on_failure,
             transactional: false,
-            most: 8,
-            longest_turn: 1,
+            max_records: 8,
+            max_burst: 1,
         };
         let (lanes, running) = (Lanes::new(setup.settings()), Vec::new());
         Self { lanes, running }
@@ -74,8 +74,8 @@ impl Bench {
 
     /// What runs.
     fn runs(&mut self) -> Vec<(i64, HandlerIx)> {
-        let turns = self.lanes.take_bursts().into_iter();
-        self.running.extend(turns.map(|turn| turn.first));
+        let bursts = self.lanes.take_bursts().into_iter();
+        self.running.extend(bursts.map(|burst| burst.first));
         let runs = self.running.iter();
         runs.map(|work| (work.record.id, work.handler)).collect()
     }
@@ -147,7 +147,7 @@ fn a_lane_runs_one_record_after_the_other_and_others_beside_it() {
 }
 
 #[test]
-fn a_handler_has_so_many_places() {
+fn a_handler_has_so_many_slots() {
     let mut bench = Bench::new(true);
     bench.record_of("x", 1, &[B]);
     bench.record_of("y", 2, &[B]);
@@ -197,7 +197,7 @@ fn a_failure_that_is_skipped_lets_the_lane_go_on() {
 }
 
 #[test]
-fn without_order_a_retry_is_made_alone() {
+fn without_order_a_retry_is_detached() {
     let mut bench = Bench::new(false);
     bench.record(1, &[A]);
     bench.record(2, &[A]);
@@ -253,7 +253,7 @@ fn what_a_fetch_may_have_seen_before_it_was_written_is_known_until_it_arrives() 
 }
 
 #[test]
-fn lanes_that_wait_for_a_place_can_leave_memory_and_are_asked_for_again() {
+fn lanes_that_wait_for_a_slot_can_leave_memory_and_are_asked_for_again() {
     let mut bench = Bench::new(true);
     bench.record_of("x", 1, &[B]);
     bench.record_of("y", 2, &[B]);

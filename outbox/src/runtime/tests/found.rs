@@ -11,10 +11,10 @@ const A: HandlerIx = HandlerIx::for_tests(0);
 
 fn world(transactional: bool) -> World {
     let mut world = World::new(Setup {
-        ordered: true,
+        stop_on_failure: true,
         transactional,
-        most: 8,
-        longest_turn: 1,
+        max_records: 8,
+        max_burst: 1,
     });
     read(&mut world);
     world
@@ -27,8 +27,8 @@ fn publish(world: &mut World, records: &[(u16, &'static str)]) {
 }
 
 fn read(world: &mut World) {
-    world.round(true, true);
-    world.arrive(true);
+    world.start_fetch(true, true);
+    world.end_fetch(true);
     world.take();
 }
 
@@ -45,7 +45,7 @@ fn after_a_pause_all_lanes_are_found_whatever_is_in_memory() {
 
 /// They were looked for before they were written, and then no more.
 #[test]
-fn lanes_that_were_put_aside_are_looked_for_when_they_are_written() {
+fn lanes_that_were_evicted_are_looked_for_when_they_are_written() {
     let mut world = world(false);
     publish(&mut world, &[(0, "three"), (1, "three")]);
     read(&mut world);
@@ -70,13 +70,13 @@ fn a_paused_handler_gets_nothing_more() {
     assert!(finish(&mut world));
 }
 
-/// A place was taken when an invocation was to be started, and not given back if it never was.
+/// A slot was taken when an invocation was to be started, and not given back if it never was.
 #[test]
-fn what_is_lost_before_it_starts_gives_its_place_back() {
+fn what_is_lost_before_it_starts_gives_its_slot_back() {
     let mut world = world(false);
     publish(&mut world, &[(0, "one"), (2, "one")]);
     world.steal(0, 0);
-    world.round(true, true);
+    world.start_fetch(true, true);
     world.claim(true);
     assert!(finish(&mut world));
 }
@@ -116,7 +116,7 @@ fn what_was_to_be_written_about_a_lost_partition_is_forgotten_with_it() {
     world.pause(A, true);
     publish(&mut world, &[(1, "three")]);
     world.steal(1, 0);
-    world.round(true, true);
+    world.start_fetch(true, true);
     world.claim(true);
     world.take_batch();
     read(&mut world);

@@ -94,8 +94,8 @@ impl Laws {
         }
     }
 
-    /// An invocation that had its place was not begun.
-    pub(super) fn not_begun(&mut self, work: &Work) {
+    /// An invocation that had its slot was not started.
+    pub(super) fn not_started(&mut self, work: &Work) {
         let handler = HANDLERS[work.handler.place()];
         self.started
             .remove(&(work.record.id, handler, work.attempt.number));

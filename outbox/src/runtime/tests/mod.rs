@@ -40,12 +40,12 @@ const CONCURRENCY: [u32; 3] = [2, 1, 3];
 /// What differs between the dispatchers that are tried.
 #[derive(Debug, Clone, Copy)]
 struct Setup {
-    ordered: bool,
+    stop_on_failure: bool,
     /// Whether `a` completes its records in its own transaction.
     transactional: bool,
     /// How many records may be in memory.
-    most: usize,
-    longest_turn: usize,
+    max_records: usize,
+    max_burst: usize,
 }
 
 impl Setup {
@@ -57,8 +57,8 @@ impl Setup {
             is_transactional: self.transactional && ix == 0,
         };
         LaneSettings {
-            stop_on_failure: self.ordered,
-            max_burst: self.longest_turn,
+            stop_on_failure: self.stop_on_failure,
+            max_burst: self.max_burst,
             handlers: PerHandler::for_tests((0..3).map(handler)),
         }
     }
@@ -73,7 +73,7 @@ impl Setup {
             router,
             renames: Vec::new(),
             partitions: 2,
-            max_records: self.most,
+            max_records: self.max_records,
         })
     }
 }

@@ -15,7 +15,7 @@ use crate::runtime::tests::{
 enum Step {
     /// Records of one transaction: key, and whether it goes to all handlers.
     Publish(Vec<(u16, bool)>, Option<i64>),
-    FetchPlan {
+    StartFetch {
         poll: bool,
         due: bool,
     },
@@ -23,7 +23,7 @@ enum Step {
     Sweep,
     /// So many statements of the fetch.
     Read(u8),
-    Arrive(bool),
+    EndFetch(bool),
     Take,
     Finish(usize, End),
     TakeBatch,
@@ -35,12 +35,12 @@ enum Step {
     Replay(usize),
     Discard(usize, bool),
     Pause(u16, bool),
-    Spill,
+    Evict,
     Steal(u16, u8),
-    ClaimRequest(bool),
+    Claim(bool),
     Crash(bool),
-    /// What was started was not begun.
-    NotBegun(usize),
+    /// What was started was not started.
+    NotStarted(usize),
     /// So many partitions are kept; the others are to be handed over.
     Keep(usize),
     /// Those that are drained are, and come back.
@@ -61,14 +61,16 @@ impl fmt::Debug for Steps {
 }
 
 fn setups() -> impl Strategy<Value = Setup> {
-    let most = prop_oneof![Just(8), Just(16), Just(64)];
-    let setup = (any::<bool>(), any::<bool>(), most, 1usize..5);
-    setup.prop_map(|(ordered, transactional, most, longest_turn)| Setup {
-        ordered,
-        transactional,
-        most,
-        longest_turn,
-    })
+    let max_records = prop_oneof![Just(8), Just(16), Just(64)];
+    let setup = (any::<bool>(), any::<bool>(), max_records, 1usize..5);
+    setup.prop_map(
+        |(stop_on_failure, transactional, max_records, max_burst)| Setup {
+            stop_on_failure,
+            transactional,
+            max_records,
+            max_burst,
+        },
+    )
 }
 
 /// `rough`: with crashes, lost leases and discards.
@@ -82,10 +84,10 @@ fn steps(rough: bool) -> impl Strategy<Value = Steps> {
     let delay = prop_oneof![4 => Just(None), 1 => (1i64..4).prop_map(Some)];
     let usual = prop_oneof![
         6 => (records, delay).prop_map(|(records, delay)| Step::Publish(records, delay)),
-        8 => (any::<bool>(), any::<bool>()).prop_map(|(poll, due)| Step::FetchPlan { poll, due }),
+        8 => (any::<bool>(), any::<bool>()).prop_map(|(poll, due)| Step::StartFetch { poll, due }),
         1 => Just(Step::Sweep),
         4 => (1u8..7).prop_map(Step::Read),
-        8 => prop_oneof![9 => Just(true), 1 => Just(false)].prop_map(Step::Arrive),
+        8 => prop_oneof![9 => Just(true), 1 => Just(false)].prop_map(Step::EndFetch),
         8 => Just(Step::Take),
         14 => (0usize..8, end).prop_map(|(at, end)| Step::Finish(at, end)),
         4 => Just(Step::TakeBatch),
@@ -95,15 +97,15 @@ fn steps(rough: bool) -> impl Strategy<Value = Steps> {
         4 => (1i64..4).prop_map(Step::Time),
         2 => (0usize..8).prop_map(Step::Replay),
         2 => (0u16..3, any::<bool>()).prop_map(|(handler, on)| Step::Pause(handler, on)),
-        1 => Just(Step::Spill),
-        2 => (0usize..8).prop_map(Step::NotBegun),
+        1 => Just(Step::Evict),
+        2 => (0usize..8).prop_map(Step::NotStarted),
         3 => (0usize..3).prop_map(Step::Keep),
         3 => (0u8..3).prop_map(Step::HandOver),
     ];
     let harsh = prop_oneof![
         2 => (0usize..8, any::<bool>()).prop_map(|(at, failed)| Step::Discard(at, failed)),
         2 => (0u16..2, 0u8..3).prop_map(|(part, work)| Step::Steal(part, work)),
-        3 => any::<bool>().prop_map(Step::ClaimRequest),
+        3 => any::<bool>().prop_map(Step::Claim),
         1 => any::<bool>().prop_map(Step::Crash),
     ];
     let step = match rough {
@@ -121,14 +123,14 @@ fn step(world: &mut World, step: Step) {
                 world.db.publish(key, event, delay);
             }
         }
-        Step::FetchPlan { poll, due } => {
-            world.round(poll, due);
+        Step::StartFetch { poll, due } => {
+            world.start_fetch(poll, due);
         }
         Step::Sweep => world.wish_sweep(),
         Step::Read(statements) => {
             let _ = (0..statements).all(|_| world.read());
         }
-        Step::Arrive(works) => world.arrive(works),
+        Step::EndFetch(works) => world.end_fetch(works),
         Step::Take => world.take(),
         Step::Finish(at, end) => world.finish(at, end),
         Step::TakeBatch => world.take_batch(),
@@ -139,13 +141,13 @@ fn step(world: &mut World, step: Step) {
         Step::Replay(at) => world.replay(at),
         Step::Discard(at, failed) => world.discard(at, failed),
         Step::Pause(handler, paused) => world.pause(HandlerIx::for_tests(handler), paused),
-        Step::Spill => {
+        Step::Evict => {
             world.engine.evict();
         }
         Step::Steal(part, work) => world.steal(part, work),
-        Step::ClaimRequest(all) => world.claim(all),
+        Step::Claim(all) => world.claim(all),
         Step::Crash(commit) => world.crash(commit),
-        Step::NotBegun(at) => world.not_begun(at),
+        Step::NotStarted(at) => world.not_started(at),
         Step::Keep(share) => world.keep(share),
         Step::HandOver(work) => world.hand_over(work),
     }
@@ -156,10 +158,10 @@ fn comes_to_rest(world: &mut World) {
     for _ in 0..200 {
         world.take();
         world.write_all();
-        if !world.round(false, false) {
+        if !world.start_fetch(false, false) {
             return;
         }
-        world.arrive(true);
+        world.end_fetch(true);
     }
     panic!("reads on and on: {:?}", world.engine);
 }
@@ -194,12 +196,12 @@ pub(super) fn finish(world: &mut World) -> bool {
         if is_done(world) && world.running.is_empty() {
             world.laws.nothing_is_lost(&world.db);
             // The last fetch lets go of what it could have been wrong about.
-            world.arrive(true);
+            world.end_fetch(true);
             assert_eq!(world.engine.leftovers(), None);
             return round < 200;
         }
-        world.round(true, true);
-        world.arrive(true);
+        world.start_fetch(true, true);
+        world.end_fetch(true);
     }
     panic!("never ends: {:?}", world.db.unfinished());
 }

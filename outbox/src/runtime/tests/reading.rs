@@ -28,7 +28,7 @@ const STEPS: u8 = 8;
 
 impl World {
     /// Starts a fetch, unless one is under way or there is nothing to read.
-    pub(super) fn round(&mut self, poll: bool, due: bool) -> bool {
+    pub(super) fn start_fetch(&mut self, poll: bool, due: bool) -> bool {
         if self.fetch.is_some() {
             return false;
         }
@@ -133,7 +133,7 @@ impl World {
     }
 
     /// The rest of the fetch is read, and all of it delivered; or it failed.
-    pub(super) fn arrive(&mut self, works: bool) {
+    pub(super) fn end_fetch(&mut self, works: bool) {
         while works && self.read() {}
         let Some(Fetch { plan, fetched, .. }) = self.fetch.take() else {
             return;
@@ -166,10 +166,10 @@ mod tests {
 
     fn world() -> World {
         World::new(Setup {
-            ordered: true,
+            stop_on_failure: true,
             transactional: false,
-            most: 8,
-            longest_turn: 1,
+            max_records: 8,
+            max_burst: 1,
         })
     }
 
@@ -179,14 +179,14 @@ mod tests {
     }
 
     fn read(world: &mut World) {
-        world.round(true, false);
-        world.arrive(true);
+        world.start_fetch(true, false);
+        world.end_fetch(true);
         world.take();
     }
 
     /// The keys whose lanes the next fetch asks about.
     fn asked(world: &mut World) -> Vec<String> {
-        world.round(true, false);
+        world.start_fetch(true, false);
         (0..6).for_each(|_| assert!(world.read()));
         let fetch = world.fetch.as_ref().unwrap();
         let lanes = fetch.fetched.lanes_to_check(&fetch.plan);
@@ -214,7 +214,7 @@ mod tests {
             publish(&mut world, &[0, 2, 4]);
             // What was written by us, or what the sweep has found.
             assert_eq!(asked(&mut world), ["k0"]);
-            world.arrive(true);
+            world.end_fetch(true);
             world.take();
             let running = world.running.iter().map(|(work, ..)| &*work.record.key);
             assert_eq!(running.collect::<Vec<_>>(), ["k2", "k4"]);
@@ -228,7 +228,7 @@ mod tests {
     fn of_a_partition_that_was_just_gained_every_lane_is_asked_about_unless_the_sweep_says_more() {
         let mut world = world();
         publish(&mut world, &[0, 2]);
-        world.round(true, false);
+        world.start_fetch(true, false);
         (0..4).for_each(|_| assert!(world.read()));
         let fetch = world.fetch.as_ref().unwrap();
         assert_eq!(fetch.fetched.lanes_to_check(&fetch.plan).len(), 2);
@@ -241,10 +241,10 @@ mod tests {
     fn what_is_pending_comes_before_the_look_for_lanes_that_could_run() {
         let mut world = world();
         let looks = |world: &mut World| {
-            let started = world.round(false, false);
+            let started = world.start_fetch(false, false);
             let look = world.fetch.as_ref().map(|fetch| &fetch.plan.find_runnable);
             let look = matches!(look, Some(FindRunnable::OfAllHandlers { .. }));
-            world.arrive(true);
+            world.end_fetch(true);
             (started, look)
         };
         // Nothing is pending: at once after the sweep.
@@ -267,17 +267,17 @@ mod tests {
         read(&mut world);
         assert!(world.engine.is_full());
         world.wish_sweep();
-        world.round(true, false);
-        world.arrive(true);
+        world.start_fetch(true, false);
+        world.end_fetch(true);
         while !world.running.is_empty() {
             world.finish(0, End::Completed);
             world.take();
         }
         world.write_all();
-        assert!(world.round(false, false), "there is room now");
+        assert!(world.start_fetch(false, false), "there is room now");
         assert!(world.fetch.as_ref().unwrap().plan.sweep);
-        world.arrive(true);
-        assert!(!world.round(false, false) || !world.fetch.as_ref().unwrap().plan.sweep);
+        world.end_fetch(true);
+        assert!(!world.start_fetch(false, false) || !world.fetch.as_ref().unwrap().plan.sweep);
     }
 
     #[test]
@@ -296,8 +296,8 @@ mod tests {
         read(&mut world);
         (20..40).for_each(|key| world.db.publish(key, "one", Some(1)));
         world.db.now += 10;
-        world.round(false, true);
-        world.arrive(true);
+        world.start_fetch(false, true);
+        world.end_fetch(true);
         assert_eq!(world.engine.in_memory(), 8);
     }
 }

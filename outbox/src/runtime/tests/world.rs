@@ -1,5 +1,5 @@
 //! A dispatcher and its database, without tasks and SQL: does one thing at a time, as the loop in
-//! `dispatcher::run` does, and asks the [`Laws`] whether it may.
+//! `event_loop` does, and asks the [`Laws`] whether it may.
 
 use std::{collections::BTreeSet, mem, sync::Arc, time::Duration};
 
@@ -27,13 +27,13 @@ pub(super) struct World {
     pub(super) late: LateWriters,
     pub(super) fetch: Option<Fetch>,
     batch: Option<Taken>,
-    /// What runs, each with what may follow in its turn and the fence that it was started with.
+    /// What runs, each with what may follow in its burst and the fence that it was started with.
     pub(super) running: Vec<(Work, Vec<Work>, Arc<Fence>)>,
     /// The loop has been told to read everything again.
     pub(super) sweep: bool,
     pub(super) paused: Vec<String>,
     thief: Uuid,
-    /// LeaseTable have run out, and the dispatcher knows that they may have.
+    /// The leases have expired, and the dispatcher knows that they may have.
     expired: bool,
     pub(super) laws: Laws,
 }
@@ -67,7 +67,7 @@ impl World {
             paused: Vec::new(),
             thief: Uuid::now_v7(),
             expired: false,
-            laws: Laws::new(setup.ordered),
+            laws: Laws::new(setup.stop_on_failure),
         };
         (0..2).for_each(|part| world.db.give(part, world.engine.leases().owner()));
         world.claim(true);
@@ -80,7 +80,7 @@ impl World {
             self.commit();
         }
         let db = mem::take(&mut self.db);
-        let laws = mem::replace(&mut self.laws, Laws::new(self.setup.ordered));
+        let laws = mem::replace(&mut self.laws, Laws::new(self.setup.stop_on_failure));
         let paused = mem::take(&mut self.paused);
         *self = Self {
             paused,
@@ -108,9 +108,9 @@ impl World {
         }
     }
 
-    /// LeaseTable are renewed; what was lost comes back if `all`.
+    /// Leases are renewed; what was lost comes back if `all`.
     pub(super) fn claim(&mut self, all: bool) {
-        self.arrive(true);
+        self.end_fetch(true);
         let owner = self.engine.leases().owner();
         if all {
             let lost = self.db.leases.iter();
@@ -138,14 +138,14 @@ impl World {
 
     /// This process is to own so many partitions: others are closed, or opened again.
     pub(super) fn keep(&mut self, share: usize) {
-        self.arrive(true);
+        self.end_fetch(true);
         self.sweep |= self.engine.keep_open(share);
     }
 
     /// What is drained goes to another process, which does some work, and comes back. No fault:
     /// nothing may be done twice.
     pub(super) fn hand_over(&mut self, work: u8) {
-        self.arrive(true);
+        self.end_fetch(true);
         let fence = self.engine.leases().fence();
         for lease in self.engine.claim_request(0, BTreeSet::new()).to_release {
             if !self.db.is_ours(&fence, lease.part) {
@@ -160,7 +160,7 @@ impl World {
         self.claim(true);
     }
 
-    /// What has its place when a handler is paused may still start.
+    /// What has its slot when a handler is paused may still start.
     pub(super) fn pause(&mut self, handler: HandlerIx, paused: bool) {
         self.claim(false);
         self.take();
@@ -206,26 +206,26 @@ impl World {
         self.laws.ended(&work, end, kept);
         let next = self.engine.on_finished(&work, attempt_end(&work, end));
         if !matches!(end, End::Completed) || then.is_empty() {
-            assert_eq!(next, None, "nothing follows in the turn of {work:?}");
+            assert_eq!(next, None, "nothing follows in the burst of {work:?}");
             return;
         }
         let work = then.remove(0);
-        assert_eq!(next, Some(work.record.id), "{work:?} is next in its turn");
+        assert_eq!(next, Some(work.record.id), "{work:?} is next in its burst");
         if self.expired {
             self.engine.on_not_started(work);
         } else {
-            // A handler that was paused meanwhile finishes its turn, or gives it back.
+            // A handler that was paused meanwhile finishes its burst, or gives it back.
             self.start(work, then, fence);
         }
     }
 
     /// The process hesitated, and then it was too late to be sure.
-    pub(super) fn not_begun(&mut self, at: usize) {
+    pub(super) fn not_started(&mut self, at: usize) {
         if self.running.is_empty() {
             return;
         }
         let (work, ..) = self.running.remove(at % self.running.len());
-        self.laws.not_begun(&work);
+        self.laws.not_started(&work);
         self.engine.on_not_started(work);
     }
 

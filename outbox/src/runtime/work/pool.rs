@@ -17,8 +17,8 @@ use super::worker::{Finished, StartContext, Worker, WorkerTools};
 use crate::{outbox::Inner, runtime::lane::Burst, store::Database};
 
 /// Stalled-worker relief: if no worker has taken anything for 2 ms although something is queued,
-/// more workers are spawned. With it, handlers that keep their thread (`block_in_place`) run beside
-/// each other; without it, one after the other (the tests `delivery::busy`, November 2026).
+/// more workers are spawned. With it, handlers that keep their thread (`block_in_place`) run at
+/// the same time; without it, one after the other (the tests `delivery::busy`, November 2026).
 const STALL: Duration = Duration::from_millis(2);
 
 /// Dropped, everything is cancelled.
@@ -79,7 +79,7 @@ impl<Db: Database> WorkerPool<Db> {
         self.shared.fill(&mut state);
     }
 
-    /// Nothing of these partitions is started any more. A running invocation ends where it waits
+    /// Starts nothing more of these partitions. A running invocation ends where it waits
     /// next.
     pub(super) fn cancel(&self, of: impl Fn(u16) -> bool) {
         let mut state = self.shared.state();
