@@ -10,6 +10,7 @@
     expect(
         dead_code,
         unused_imports,
+        unused_macros,
         reason = "a crate that only defines events and handlers needs no database"
     )
 )]

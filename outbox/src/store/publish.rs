@@ -39,6 +39,40 @@ pub trait PublishSql: StatementSql {
     }
 }
 
+/// Binds the parameters of `insert`, in the order that all drivers share. `$text` is how a driver
+/// stores a text that is compared byte by byte.
+macro_rules! bind_insert {
+    ($query:expr, $new:expr, $text:expr) => {{
+        let (due_in, due_at) = $new.due.micros();
+        let record = &$new.record;
+        $query
+            .bind(record.event_id)
+            .bind(&record.event)
+            .bind(i64::from(record.version))
+            .bind($text(&record.key))
+            .bind($new.partition.cast_signed())
+            .bind(&record.payload)
+            .bind($new.headers())
+            .bind(record.max_retries.map(i64::from))
+            .bind($new.dedup_key.as_deref().map($text))
+            .bind(due_in)
+            .bind(due_at)
+    }};
+}
+pub(super) use bind_insert;
+
+/// Binds the parameters of `insert_all` that its records have in common.
+macro_rules! bind_shared {
+    ($query:expr, $new:expr) => {
+        $query
+            .bind(&$new.record.event)
+            .bind(i64::from($new.record.version))
+            .bind($new.headers())
+            .bind($new.record.max_retries.map(i64::from))
+    };
+}
+pub(super) use bind_shared;
+
 /// A record that is about to be written.
 #[derive(Debug)]
 pub struct NewRecord {

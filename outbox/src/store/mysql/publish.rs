@@ -3,7 +3,10 @@
 use sqlx::{MySql, MySqlConnection};
 
 use super::MySqlStatements;
-use crate::store::{NewRecord, PublishSql, as_json};
+use crate::store::{
+    NewRecord, PublishSql, as_json,
+    publish::{bind_insert, bind_shared},
+};
 
 impl PublishSql for MySql {
     async fn insert(
@@ -15,21 +18,9 @@ impl PublishSql for MySql {
             Some(_) => &sql.insert_deduplicated,
             None => &sql.insert,
         };
-        let (delay, at) = new.due.micros();
-        let done = sqlx::query(statement.clone())
-            .bind(new.record.event_id)
-            .bind(&new.record.event)
-            .bind(i64::from(new.record.version))
-            .bind(new.record.key.as_bytes())
-            .bind(new.partition.cast_signed())
-            .bind(&new.record.payload)
-            .bind(new.headers())
-            .bind(new.record.max_retries.map(i64::from))
-            .bind(new.dedup_key.as_ref().map(String::as_bytes))
-            .bind(delay)
-            .bind(at)
-            .execute(connection)
-            .await?;
+        let insert = sqlx::query(statement.clone());
+        let insert = bind_insert!(insert, new, str::as_bytes);
+        let done = insert.execute(connection).await?;
         Ok((done.rows_affected() > 0).then(|| done.last_insert_id().cast_signed()))
     }
 
@@ -41,11 +32,8 @@ impl PublishSql for MySql {
         let Some(each) = new.first() else {
             return Ok(());
         };
-        sqlx::query(sql.insert_all.clone())
-            .bind(&each.record.event)
-            .bind(i64::from(each.record.version))
-            .bind(each.headers())
-            .bind(each.record.max_retries.map(i64::from))
+        let insert = bind_shared!(sqlx::query(sql.insert_all.clone()), each);
+        insert
             .bind(as_json(new)?)
             .execute(connection)
             .await

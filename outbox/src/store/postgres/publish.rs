@@ -1,10 +1,15 @@
 //! Publishing into PostgreSQL.
 
+use std::convert::identity;
+
 use sqlx::{PgConnection, Postgres};
 use uuid::Uuid;
 
 use super::PostgresStatements;
-use crate::store::{NewRecord, PublishSql};
+use crate::store::{
+    NewRecord, PublishSql,
+    publish::{bind_insert, bind_shared},
+};
 
 impl PublishSql for Postgres {
     async fn insert(
@@ -16,21 +21,9 @@ impl PublishSql for Postgres {
             Some(_) => &sql.insert_deduplicated,
             None => &sql.insert,
         };
-        let (delay, at) = new.due.micros();
-        sqlx::query_scalar(statement.clone())
-            .bind(new.record.event_id)
-            .bind(&new.record.event)
-            .bind(i64::from(new.record.version))
-            .bind(&new.record.key)
-            .bind(new.partition.cast_signed())
-            .bind(&new.record.payload)
-            .bind(new.headers())
-            .bind(new.record.max_retries.map(i64::from))
-            .bind(&new.dedup_key)
-            .bind(delay)
-            .bind(at)
-            .fetch_optional(connection)
-            .await
+        let insert = sqlx::query_scalar(statement.clone());
+        let insert = bind_insert!(insert, new, identity::<&str>);
+        insert.fetch_optional(connection).await
     }
 
     async fn insert_all(
@@ -44,17 +37,12 @@ impl PublishSql for Postgres {
         let column = |of: fn(&NewRecord) -> &str| new.iter().map(of).collect::<Vec<&str>>();
         let ids: Vec<Uuid> = new.iter().map(|new| new.record.event_id).collect();
         let partitions: Vec<i16> = new.iter().map(|new| new.partition.cast_signed()).collect();
-        sqlx::query(sql.insert_all.clone())
+        let insert = sqlx::query(sql.insert_all.clone())
             .bind(ids)
             .bind(column(|new| &new.record.key))
             .bind(partitions)
-            .bind(column(|new| &new.record.payload))
-            .bind(&each.record.event)
-            .bind(i64::from(each.record.version))
-            .bind(each.headers())
-            .bind(each.record.max_retries.map(i64::from))
-            .execute(connection)
-            .await?;
+            .bind(column(|new| &new.record.payload));
+        bind_shared!(insert, each).execute(connection).await?;
         Ok(())
     }
 }

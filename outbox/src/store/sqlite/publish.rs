@@ -1,9 +1,14 @@
 //! Publishing into SQLite.
 
+use std::convert::identity;
+
 use sqlx::{Sqlite, SqliteConnection};
 
 use super::SqliteStatements;
-use crate::store::{NewRecord, PublishSql, as_json};
+use crate::store::{
+    NewRecord, PublishSql, as_json,
+    publish::{bind_insert, bind_shared},
+};
 
 impl PublishSql for Sqlite {
     async fn insert(
@@ -15,21 +20,9 @@ impl PublishSql for Sqlite {
             Some(_) => &sql.insert_deduplicated,
             None => &sql.insert,
         };
-        let (delay, at) = new.due.micros();
-        sqlx::query_scalar(statement.clone())
-            .bind(new.record.event_id)
-            .bind(&new.record.event)
-            .bind(i64::from(new.record.version))
-            .bind(&new.record.key)
-            .bind(i64::from(new.partition))
-            .bind(&new.record.payload)
-            .bind(new.headers())
-            .bind(new.record.max_retries.map(i64::from))
-            .bind(&new.dedup_key)
-            .bind(delay)
-            .bind(at)
-            .fetch_optional(connection)
-            .await
+        let insert = sqlx::query_scalar(statement.clone());
+        let insert = bind_insert!(insert, new, identity::<&str>);
+        insert.fetch_optional(connection).await
     }
 
     async fn insert_all(
@@ -40,12 +33,8 @@ impl PublishSql for Sqlite {
         let Some(each) = new.first() else {
             return Ok(());
         };
-        sqlx::query(sql.insert_all.clone())
-            .bind(as_json(new)?)
-            .bind(&each.record.event)
-            .bind(i64::from(each.record.version))
-            .bind(each.headers())
-            .bind(each.record.max_retries.map(i64::from))
+        let insert = sqlx::query(sql.insert_all.clone()).bind(as_json(new)?);
+        bind_shared!(insert, each)
             .execute(connection)
             .await
             .map(drop)
