@@ -302,7 +302,7 @@ impl<Db: Database> Shared<Db> {
                 error: Panicked::with(&*panic),
                 because: FailedBecause::PolicyPanicked,
             };
-            handler.decided(&work.record, work.attempt, &decision, &*self.inner.clock);
+            handler.log_decision(&work.record, work.attempt, &decision, &*self.inner.clock);
             Some(decision)
         })
     }
