@@ -194,7 +194,6 @@ impl Error for RegistryError {}
 mod tests {
     use std::time::Duration;
 
-    use super::*;
     use crate::{Registry, Retry};
 
     #[test]
