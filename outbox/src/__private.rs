@@ -13,7 +13,7 @@ pub use crate::{
         BoxError, Fallback, FromContext, IntoOutcome, Outcome, ReceivedEvent,
         received::ChosenByName,
     },
-    record::{Attempt, EventData, EventKey},
+    record::{EventData, EventKey, attempt::Attempt},
     registry::registration::{
         AttributePolicy, EventMatch, FallbackFn, Instances, Invocation, Location, PermanentFailure,
         Registered, Registration, TraitPolicy, TypedEvent,

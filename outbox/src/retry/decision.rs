@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use crate::{handler::HandlerError, record::Attempt};
 
-/// What the dispatcher does next with a record for one handler. [`decide`](super::decide) makes it.
+/// What the dispatcher does next with a record for one handler. [`decide`](super::decide::decide()) makes it.
 #[derive(Debug)]
 #[non_exhaustive]
 #[must_use = "a decision that is not carried out loses the outcome of the attempt"]
