@@ -1,5 +1,5 @@
-//! An order and its event in one transaction, a handler that is retried, one that fails for good
-//! and is replayed: `cargo run --example quickstart`
+//! An order and its event in one transaction, a handler that is retried, and one that fails
+//! permanently and is replayed: `cargo run --example quickstart`
 
 use std::sync::{
     Arc,
@@ -19,11 +19,11 @@ struct OrderCreated {
     order_id: i64,
 }
 
-/// Whether the mail server has got its certificate.
+/// Whether the certificate of the mail server is valid.
 #[derive(Clone, Default)]
 struct Mail(Arc<AtomicBool>);
 
-/// The bank does not answer twice: retried after 40 ms, then after 80 ms.
+/// The bank does not answer the first two attempts. The retries come after 40 ms and after 80 ms.
 #[outbox_handler(id = "charge-card")]
 #[retryable(
     exponential(initial = "40ms", multiplier = 2.0, max = "1s"),
@@ -41,7 +41,7 @@ async fn charge_card(event: OrderCreated, meta: &Metadata) -> Result<(), std::io
     Ok(())
 }
 
-/// Gives up after one retry.
+/// Fails permanently after one retry.
 #[outbox_handler(id = "send-mail")]
 #[retryable(fixed("20ms"), max_retries = 1)]
 async fn send_mail(event: OrderCreated, State(mail): State<Mail>) -> Result<(), String> {
@@ -60,7 +60,7 @@ async fn main() -> anyhow::Result<()> {
         .execute(&db.pool)
         .await?;
     let mail = Mail::default();
-    // Finds the handlers of this program and creates its tables.
+    // Finds the handlers of this program and creates the tables.
     let outbox = Outbox::builder(db.pool.clone())
         .state(mail.clone())
         .build()
@@ -87,16 +87,18 @@ async fn main() -> anyhow::Result<()> {
     let failed = Filter::new().status(DeliveryStatus::Failed);
     let operations = outbox.operations();
     let page = operations.list(&failed, Paging::oldest(10)).await?;
-    say("send-mail has failed for good. The certificate is renewed, and the record replayed:");
+    say(
+        "send-mail has failed permanently. The certificate is renewed, and the record is replayed:",
+    );
     mail.0.store(true, Ordering::Relaxed);
-    for letter in page.items {
-        let replayed = operations.replay(letter.record_id, "send-mail").await?;
+    for failed in page.items {
+        let replayed = operations.replay(failed.record_id, "send-mail").await?;
         anyhow::ensure!(replayed == Change::Applied);
     }
 
     let counts = until(&outbox, |now| now.completed == 1).await?;
     anyhow::ensure!(counts.failed == 0 && counts.pending == 0);
     dispatcher.shutdown().await?;
-    say("all handlers are done with order 1; order 2 never was");
+    say("all handlers are done with order 1; order 2 was never delivered");
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What a handler is given beside the event: `cargo run --example state_and_metadata`
+//! The arguments of a handler after the event: `cargo run --example state_and_metadata`
 
 use std::{
     collections::HashSet,
@@ -15,14 +15,14 @@ struct OrderCreated {
     total_cents: i64,
 }
 
-/// A payment service that remembers which idempotency keys it has seen, as real ones do.
+/// A payment service that ignores an idempotency key it has seen before, as real ones do.
 #[derive(Clone, Default)]
 struct Bank {
     charged: Arc<Mutex<HashSet<String>>>,
 }
 
 impl Bank {
-    /// Whether this was the first time.
+    /// Returns whether the key is new.
     fn charge(&self, cents: i64, idempotency_key: String) -> bool {
         let mut charged = self.charged.lock().unwrap_or_else(PoisonError::into_inner);
         let first = charged.insert(idempotency_key);
@@ -33,8 +33,8 @@ impl Bank {
     }
 }
 
-/// Arguments after the event are found by their types: the metadata, and whatever was given to
-/// the outbox with `.state(..)`. One that was not given is an error at the start.
+/// The library finds the arguments after the event by their types: the metadata, and the values given
+/// with `.state(..)`. If a value was not given, `build` returns an error.
 #[outbox_handler(id = "charge-card", timeout = "30s", concurrency = 8)]
 #[retryable(fixed("10ms"), max_retries = 3)]
 async fn charge_card(
@@ -49,8 +49,8 @@ async fn charge_card(
         meta.event_id(),
         meta.key(),
     ));
-    // At least once: the handler may run again. The event's id stays the same, so that the other
-    // side can tell.
+    // Delivery is at least once, so the handler may run again with the same event. The bank recognises
+    // it by the event's id, which stays the same.
     bank.charge(event.total_cents, meta.event_id().to_string());
     anyhow::ensure!(meta.is_retry(), "the connection broke after the charge");
     Ok(())

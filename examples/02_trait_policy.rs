@@ -1,4 +1,4 @@
-//! A policy of your own, brought by the handler itself: `cargo run --example trait_policy`
+//! A retry policy of your own, set by the handler itself: `cargo run --example trait_policy`
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ struct RateRequested {
     amount: String,
 }
 
-/// 10 ms, 20 ms, 30 ms and so on; but what cannot be read today cannot be read tomorrow.
+/// Delays of 10 ms, 20 ms, 30 ms and so on. An amount that cannot be parsed is not retried.
 struct Patient {
     step: Duration,
 }
@@ -32,7 +32,7 @@ impl RetryPolicy for Patient {
 }
 
 #[outbox_handler(id = "fetch-rate")]
-#[retryable(max_retries = 1)] // loses against the trait, and the report says so
+#[retryable(max_retries = 1)] // the trait wins, and the report shows it
 async fn fetch_rate(event: RateRequested, meta: &Metadata) -> anyhow::Result<()> {
     let (attempt, amount) = (meta.attempt(), &event.amount);
     say(format!("  attempt {attempt} for {amount}"));
@@ -41,7 +41,7 @@ async fn fetch_rate(event: RateRequested, meta: &Metadata) -> anyhow::Result<()>
     Ok(())
 }
 
-/// A type with the function's name stands for the handler.
+/// `#[outbox_handler]` generates a type with the function's name, which stands for the handler.
 impl RetryAware for fetch_rate {
     type Policy = Patient;
     fn retry_policy(&self) -> Patient {

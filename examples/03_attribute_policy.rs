@@ -1,4 +1,4 @@
-//! Every form of `#[retryable]`, and what holds where it is missing:
+//! Every form of `#[retryable]`, and the policy of a handler without it:
 //! `cargo run --example attribute_policy`
 
 use std::time::Duration;
@@ -14,7 +14,7 @@ struct OrderCreated {
     order_id: i64,
 }
 
-/// A type that is `Default`.
+/// A type that implements `RetryPolicy` and `Default`.
 #[derive(Default)]
 struct Patient;
 
@@ -44,12 +44,13 @@ async fn by_constant(_event: OrderCreated) {}
 #[retryable(policy = Retry::builder().max_elapsed(Duration::from_secs(3600)))]
 async fn by_expression(_event: OrderCreated) {}
 
-/// Defined with `.named_policy(..)`, or in the configuration under `retry.policies`.
+/// `.named_policy(..)` defines the policy, or the configuration does under `retry.policies`.
 #[outbox_handler(id = "4-name")]
 #[retryable(policy = "gentle")]
 async fn by_name(_event: OrderCreated) {}
 
-/// Written inline: `fixed`, `linear` or `exponential`, and more that is checked by the compiler.
+/// The attribute itself defines the policy: `fixed`, `linear` or `exponential`, limits, jitter and
+/// rules for errors. The compiler checks it.
 #[outbox_handler(id = "5-inline")]
 #[retryable(
     exponential(initial = "500ms", multiplier = 2.0, max = "10s"),
@@ -65,12 +66,12 @@ fn is_a_timeout(error: &HandlerError) -> bool {
     error.to_string().contains("timed out")
 }
 
-/// Nothing: the policy of the builder, else the configuration's, else the default.
+/// Without `#[retryable]`: the policy of the builder, else the configuration's, else the default.
 #[outbox_handler(id = "6-nothing")]
 async fn nothing(_event: OrderCreated) {}
 
 fn main() -> anyhow::Result<()> {
-    // The same methods are on `Outbox::builder(pool)`.
+    // `Outbox::builder(pool)` has the same methods.
     let registry = Registry::linked()
         .named_policy("gentle", Retry::builder().fixed(Duration::from_secs(300)))
         .retry_policy(Retry::builder().max_retries(2))

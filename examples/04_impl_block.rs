@@ -1,4 +1,4 @@
-//! Handlers as methods of a type that has what they work with: `cargo run --example impl_block`
+//! Handlers as methods of a type that holds what they need: `cargo run --example impl_block`
 
 use std::sync::{
     Arc,
@@ -22,12 +22,12 @@ struct PaymentRefunded {
     cents: i64,
 }
 
-/// In a real service: a connection pool, an HTTP client.
+/// A real service would have a connection pool or an HTTP client here.
 struct Ledger {
     balance: Arc<AtomicI64>,
 }
 
-/// Each marked method is a handler of its own, with its own retries.
+/// Each marked method is a handler with its own id and its own retries.
 #[outbox_handler]
 impl Ledger {
     #[outbox_handler(id = "ledger-received")]
@@ -46,14 +46,14 @@ impl Ledger {
         self.book(event.account, -event.cents);
     }
 
-    /// An ordinary method.
+    /// An ordinary method, not a handler.
     fn book(&self, account: i64, cents: i64) {
         say(format!("  account {account}: {cents:+} cents"));
         self.balance.fetch_add(cents, Ordering::Relaxed);
     }
 }
 
-/// The other form: a trait, for one event per `impl`.
+/// The other form is a trait: one `impl` per event.
 struct Audit;
 
 #[outbox_handler]

@@ -1,4 +1,4 @@
-//! A handler for events whose type it does not fix: `cargo run --example generic_handler`
+//! A handler for events of any type: `cargo run --example generic_handler`
 
 use std::sync::{
     Arc,
@@ -30,12 +30,12 @@ struct UserRegistered {
 #[derive(Clone, Default)]
 struct Seen(Arc<AtomicU32>);
 
-/// Everything whose name starts with `order.`, today's and tomorrow's.
+/// Takes every event whose name starts with `order.`, including events that are added later.
 #[outbox_handler(id = "order-feed", events = "order.*")]
 async fn order_feed(event: AnyEvent, State(seen): State<Seen>) -> Result<(), HandlerError> {
-    // As it is stored, to be passed on without knowing what it is.
+    // The payload as it is stored. A handler can pass it on without knowing its type.
     say(format!("  feed: {} {}", event.name(), event.payload()));
-    // Or as one of the types that are known.
+    // The payload as one of the types that the program knows.
     if event.is::<OrderShipped>() {
         let shipped: OrderShipped = event.parse()?;
         say(format!("  feed: parcel {} is on its way", shipped.parcel));
@@ -44,14 +44,14 @@ async fn order_feed(event: AnyEvent, State(seen): State<Seen>) -> Result<(), Han
     Ok(())
 }
 
-/// Without `events`: every event, except those that its guard says no to.
+/// Without `events` it takes every event, except those for which its guard returns `false`.
 #[outbox_handler(id = "audit", when = is_no_shipment)]
 async fn audit(event: AnyEvent, meta: &Metadata) {
     let (id, key) = (meta.record_id(), meta.key());
     say(format!("  audit: record {id} is {} of {key}", event.name()));
 }
 
-/// A record that it says no to is done, as far as this handler goes.
+/// If it returns `false`, the handler is done with the record and does not run.
 fn is_no_shipment(event: &AnyEvent, _meta: &Metadata) -> bool {
     !event.is::<OrderShipped>()
 }

@@ -1,4 +1,4 @@
-//! What happens when a handler has failed for good: `cargo run --example fallback`
+//! A fallback that runs after a handler has failed permanently: `cargo run --example fallback`
 
 use std::sync::{
     Arc,
@@ -18,24 +18,25 @@ struct OrderCreated {
 #[derive(Clone, Default)]
 struct Cancelled(Arc<AtomicU32>);
 
-/// What it returns says what is to happen.
+/// The returned error decides what happens next.
 #[outbox_handler(id = "charge-card", fallback = cancel_order)]
 #[retryable(fixed("10ms"), max_retries = 2)]
 async fn charge_card(event: OrderCreated, meta: &Metadata) -> Result<(), HandlerError> {
     let (order, attempt) = (event.order_id, meta.attempt());
     say(format!("order {order}, attempt {attempt}: {}", event.card));
     match event.card.as_str() {
-        // Retried twice, by the policy.
+        // Retried twice, because the policy allows two retries.
         "declined" => Err("declined".into()),
-        // Never retried, whatever the policy says.
+        // Never retried. The policy is not asked.
         "stolen" => Err(HandlerError::permanent("stolen")),
-        // Retried without using up a retry: here it is back at the fifth attempt.
+        // Retried without using up a retry. Here the bank is open at the fifth attempt.
         "bank is closed" if attempt < 5 => Err(HandlerError::unavailable("closed")),
         _ => Ok(()),
     }
 }
 
-/// Runs once. If it succeeds, the record is done; if it fails, the record stays as a dead letter.
+/// Runs once. If it succeeds, the handler is done with the record. If it fails, the record stays
+/// failed until an operator replays or discards it.
 async fn cancel_order(
     event: OrderCreated,
     error: &HandlerError,

@@ -10,8 +10,9 @@ struct OrderCreated {
     total_cents: i64,
 }
 
-/// What it writes with `tx` commits together with the completion of its record, or not at all:
-/// it needs no idempotency of its own. Only effects in this database; a mail would be sent twice.
+/// Everything that the handler writes with `tx` commits together with the completion of the record, or
+/// not at all, so the handler needs no idempotency of its own. This holds for effects in this
+/// database only: a mail could be sent twice.
 #[outbox_handler(id = "add-to-revenue")]
 #[retryable(fixed("10ms"), max_retries = 3)]
 async fn add_to_revenue(

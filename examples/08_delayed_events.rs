@@ -1,4 +1,4 @@
-//! Later, once, and with something beside the event: `cargo run --example delayed_events`
+//! An event with a delay, a deduplication key and a header: `cargo run --example delayed_events`
 
 use std::time::Duration;
 
@@ -44,14 +44,14 @@ async fn main() -> anyhow::Result<()> {
     outbox
         .publish(&mut tx, &OrderCreated { order_id: 1 })
         .await?;
-    // Sent twice, as a repeated request would do; stored once.
+    // Sent twice, as by a repeated request, and stored once.
     let mut duplicates = 0;
     for _ in 0..2 {
         let reminder = PaymentReminder { order_id: 1 };
         let sent = outbox
             .schedule(&reminder)
-            .key("reminders of acme") // instead of the event's own; this one has none
-            .delay(delay) // by the database's clock; or `.at(timestamp)`
+            .key("reminders of acme") // replaces the event's own key; this event has none
+            .delay(delay) // on the database's clock; or `.at(timestamp)`
             .dedup_key("reminder/1")
             .header("tenant", "acme")
             .max_retries(1) // wins over the handler's policy
@@ -68,7 +68,7 @@ async fn main() -> anyhow::Result<()> {
 
     let counts = until(&outbox, |now| now.completed == 2).await?;
     let took = start.elapsed();
-    // At its time, not at the next poll.
+    // The dispatcher delivered it when it was due, not at its next poll.
     let in_time = took >= delay && took < delay + Duration::from_secs(3);
     anyhow::ensure!(counts.scheduled == 0 && in_time, "{took:?}");
     dispatcher.shutdown().await?;

@@ -1,4 +1,4 @@
-//! What a person on call looks at and changes: `cargo run --example operations`
+//! What a person on call can read and change: `cargo run --example operations`
 
 use std::sync::{
     Arc,
@@ -19,7 +19,7 @@ struct ParcelStep {
     step: u32,
 }
 
-/// Whether the printer for labels has paper.
+/// Whether the label printer has paper.
 #[derive(Clone, Default)]
 struct Paper(Arc<AtomicBool>);
 
@@ -58,7 +58,7 @@ async fn main() -> anyhow::Result<()> {
     }
     tx.commit().await?;
 
-    // The first step of each parcel has failed; what comes after it in its lane waits.
+    // The first step of each parcel has failed. Later records of the same lane wait.
     let counts = until(&outbox, |now| now.failed == 3 && now.waiting == 3).await?;
     let (failed, waiting) = (counts.failed, counts.waiting);
     say(format!("{failed} have failed, {waiting} wait behind them"));
@@ -70,7 +70,7 @@ async fn main() -> anyhow::Result<()> {
         ));
     }
 
-    // What failed for the same reason has the same fingerprint.
+    // Failures with the same cause have the same fingerprint.
     let errors = operations.counts_by_error(Precision::Exact).await?.items;
     for error in &errors {
         say(format!("  {} x {}", error.count, error.error));
@@ -79,21 +79,21 @@ async fn main() -> anyhow::Result<()> {
         anyhow::bail!("{errors:?}")
     };
 
-    // Nothing is given to the handler while somebody works on it.
+    // A paused handler gets no records.
     anyhow::ensure!(operations.pause("label").await? == Change::Applied);
-    say("label is paused, the printer gets paper, all that lacked it is replayed");
+    say("label is paused, the printer gets paper, and the records that lacked paper are replayed");
     paper.0.store(true, Ordering::Relaxed);
     let lacked_paper = Filter::new().fingerprint(&no_paper.fingerprint);
     anyhow::ensure!(operations.replay_all(&lacked_paper).await? == 2);
     anyhow::ensure!(operations.paused().await? == ["label"]);
     anyhow::ensure!(operations.resume("label").await? == Change::Applied);
-    say("label goes on:");
+    say("label is resumed:");
     until(&outbox, |now| now.completed == 5).await?;
 
     let lost = no_parcel.oldest_record_id;
     anyhow::ensure!(operations.discard(lost, "label").await? == Change::Applied);
     let counts = until(&outbox, |now| now.discarded == 1).await?;
-    say("the lost parcel is given up; nothing is open any more");
+    say("the lost parcel is discarded; no record is left to deliver");
     anyhow::ensure!(counts.failed + counts.waiting + counts.retrying == 0);
     dispatcher.shutdown().await?;
     Ok(())

@@ -1,4 +1,4 @@
-//! The same on PostgreSQL, with many writers of one key:
+//! PostgreSQL, with many concurrent writers of one key:
 //! `DATABASE_URL=postgres://.. cargo run --example postgres`, or
 //! `scripts/with-databases cargo run --example postgres`
 
@@ -25,9 +25,9 @@ async fn mirror(event: AccountChanged, State(seen): State<Seen>) {
     seen.push(event.version);
 }
 
-/// The update locks the account's row until the commit: whoever changes the same account waits,
-/// and so its events get their ids in the order of their versions. Without such a lock there is
-/// no order between transactions that run at the same time.
+/// The update locks the account's row until the commit. Other transactions that change the same
+/// account wait for it, so its events get their ids in the order of their versions. Without such a
+/// lock, transactions that run at the same time have no order.
 async fn deposit(pool: PgPool, outbox: Outbox<Postgres>, account: i64) -> anyhow::Result<()> {
     let mut tx = pool.begin().await?;
     let update = "update account set version = version + 1 where id = $1 returning version";

@@ -1,6 +1,5 @@
-//! A web service that stops without losing anything. `cargo run --example axum_service` sends
-//! itself two requests and ends; `cargo run --example axum_service 127.0.0.1:3000` serves until
-//! ctrl-c or SIGTERM.
+//! A web service with a graceful shutdown. `cargo run --example axum_service` sends itself two
+//! requests and ends. `cargo run --example axum_service 127.0.0.1:3000` serves until ctrl-c or SIGTERM.
 
 use std::net::SocketAddr;
 
@@ -95,8 +94,9 @@ async fn main() -> anyhow::Result<()> {
         None => demonstrate(address, &outbox).await?,
     }
 
-    // First no more requests: those under way may still publish. Then no more deliveries: the
-    // handlers that run finish, and what is left is delivered after the next start.
+    // The server stops first, because requests that are still running may publish. Then the
+    // dispatcher stops: running handlers finish, and the remaining records are delivered after the
+    // next start.
     say("stopping");
     let _ = stop.send(());
     server.await??;

@@ -1,5 +1,5 @@
-//! A service that can be looked at: `/metrics`, `/health`, logs as JSON, and one trace from a request
-//! to what its event led to. `cargo run --example observability` asks itself and ends;
+//! Metrics at `/metrics`, health at `/health`, logs as JSON, and one trace from a request to the
+//! attempts of its event's handler. `cargo run --example observability` sends itself requests and ends.
 //! `cargo run --example observability 127.0.0.1:3000` serves until ctrl-c or SIGTERM.
 
 use std::net::SocketAddr;
@@ -31,12 +31,12 @@ struct OrderCreated {
 #[outbox_handler(id = "charge-card")]
 #[retryable(fixed("20ms"), max_retries = 3)]
 async fn charge_card(event: OrderCreated, meta: &Metadata) -> Result<(), String> {
-    // Belongs to the trace of the request, as everything that is done in here.
+    // This line, like everything in the handler, belongs to the trace of the request.
     tracing::info!(order_id = event.order_id, "charging");
-    match meta.is_retry() {
-        true => Ok(()),
-        false => Err("the bank is asleep".to_owned()),
+    if !meta.is_retry() {
+        return Err("the bank does not answer".to_owned());
     }
+    Ok(())
 }
 
 #[derive(Clone)]
@@ -69,9 +69,10 @@ async fn metrics(State(app): State<App>) -> String {
 
 async fn health(State(app): State<App>) -> impl IntoResponse {
     let health = app.outbox.health().await;
-    let status = match health.ready {
-        true => StatusCode::OK,
-        false => StatusCode::SERVICE_UNAVAILABLE,
+    let status = if health.ready {
+        StatusCode::OK
+    } else {
+        StatusCode::SERVICE_UNAVAILABLE
     };
     (status, Json(health))
 }
@@ -79,7 +80,7 @@ async fn health(State(app): State<App>) -> impl IntoResponse {
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let console = Console::default();
-    // A service would have a batch exporter here, such as that of `opentelemetry-otlp`.
+    // A real service would use a batch exporter here, for example that of `opentelemetry-otlp`.
     let traces = SdkTracerProvider::builder()
         .with_simple_exporter(console.clone())
         .build();
@@ -92,7 +93,7 @@ async fn main() -> anyhow::Result<()> {
                 .with_filter(LevelFilter::INFO),
         )
         .init();
-    // Before the outbox starts, which asks once whether somebody counts.
+    // The dispatcher looks for a recorder once, when it starts, so the recorder is installed before.
     let prometheus = PrometheusBuilder::new()
         .set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), &SECONDS_BUCKETS)?
         .install_recorder()?;
@@ -113,28 +114,29 @@ async fn main() -> anyhow::Result<()> {
             prometheus,
         });
     let argument = std::env::args().nth(1);
-    let asks_itself = argument.is_none();
+    let is_demonstration = argument.is_none();
     let listener = TcpListener::bind(argument.as_deref().unwrap_or("127.0.0.1:0")).await?;
     let address = listener.local_addr()?;
     say(format!("serving on http://{address}"));
     let server = tokio::spawn(axum::serve(listener, routes).into_future());
-    match asks_itself {
-        true => demonstrate(address, &outbox).await?,
-        false => stop_signal().await?,
+    if is_demonstration {
+        demonstrate(address, &outbox).await?;
+    } else {
+        stop_signal().await?;
     }
     // `axum_service` shows how to let requests finish.
     server.abort();
     dispatcher.shutdown().await?;
     db.pool.close().await;
-    traces.shutdown()?; // what is not exported yet
+    traces.shutdown()?; // exports the remaining spans
 
-    match asks_itself {
-        true => is_one_trace(&console.ended()),
-        false => Ok(()),
+    if is_demonstration {
+        check_trace(&console.ended())?;
     }
+    Ok(())
 }
 
-fn is_one_trace(spans: &[Ended]) -> anyhow::Result<()> {
+fn check_trace(spans: &[Ended]) -> anyhow::Result<()> {
     let mut request = spans.iter().filter(|span| span.name == "POST /orders");
     let trace = request.next().map(|span| &span.trace);
     let same = spans.iter().filter(|span| Some(&span.trace) == trace);

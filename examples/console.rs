@@ -1,4 +1,4 @@
-//! Traces on the console: as much of an exporter as an example needs.
+//! [`Console`]: an exporter of traces that prints them. It has only what an example needs.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -7,7 +7,7 @@ use opentelemetry_sdk::{
     trace::{SpanData, SpanExporter},
 };
 
-/// Prints spans as they end, and remembers them.
+/// Prints each span when it ends, and keeps it.
 #[derive(Debug, Clone, Default)]
 pub struct Console {
     ended: Arc<Mutex<Vec<Ended>>>,
@@ -36,10 +36,10 @@ impl SpanExporter for Console {
         for span in spans {
             let (name, trace) = (span.name, span.span_context.trace_id().to_string());
             let (id, parent) = (span.span_context.span_id(), span.parent_span_id);
-            // Where and on which thread is of no interest here.
-            let ours = ["handler", "attempt", "outcome", "failure", "record_id"];
+            // The source location and the thread are left out.
+            let shown = ["handler", "attempt", "outcome", "failure", "record_id"];
             let fields = span.attributes.iter();
-            let fields = fields.filter(|field| ours.contains(&field.key.as_str()));
+            let fields = fields.filter(|field| shown.contains(&field.key.as_str()));
             let fields: Vec<String> = fields
                 .map(|field| format!(" {}={}", field.key, field.value))
                 .collect();

@@ -1,4 +1,4 @@
-//! What the examples share, so that each of them shows one idea. Run one with
+//! Functions that the examples share. Each example shows one idea; run one with
 //! `cargo run --example quickstart`.
 
 use std::{path::PathBuf, sync::LazyLock, time::Duration};
@@ -21,18 +21,18 @@ mod web;
 pub use console::{Console, Ended};
 pub use web::{http, stop_signal};
 
-/// A SQLite database in a folder of its own, which is removed with this value.
+/// A SQLite database in a folder of its own. Dropping this value removes the folder.
 #[derive(Debug)]
 pub struct Scratch {
-    /// Connections to it.
+    /// Connections to the database.
     pub pool: SqlitePool,
     folder: PathBuf,
 }
 
-/// An empty SQLite database with the options that an outbox wants.
+/// Creates an empty SQLite database with the options that an outbox needs.
 ///
 /// # Errors
-/// When the folder or the file cannot be created.
+/// The folder or the file cannot be created.
 pub async fn sqlite() -> anyhow::Result<Scratch> {
     let folder = std::env::temp_dir().join(format!("outbox-example-{}", std::process::id()));
     std::fs::create_dir_all(&folder)?;
@@ -41,9 +41,9 @@ pub async fn sqlite() -> anyhow::Result<Scratch> {
         .create_if_missing(true)
         // Readers and the one writer do not wait for each other.
         .journal_mode(SqliteJournalMode::Wal)
-        // Enough with WAL: an application that crashes loses nothing.
+        // Safe with WAL: a crash of the application loses nothing.
         .synchronous(SqliteSynchronous::Normal)
-        // A second writer waits for the first one instead of failing at once.
+        // A second writer waits up to 5 s for the first one instead of failing at once.
         .busy_timeout(Duration::from_secs(5));
     let pool = SqlitePool::connect_with(options).await?;
     Ok(Scratch { pool, folder })
@@ -51,16 +51,16 @@ pub async fn sqlite() -> anyhow::Result<Scratch> {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What cannot be removed is left to whoever tidies the temporary folder.
+        // An error is ignored: the operating system empties the temporary folder sooner or later.
         let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
 
-/// PostgreSQL at `DATABASE_URL` or `OUTBOX_TEST_POSTGRES_URL`, in the schema `outbox_example`,
-/// which is emptied first.
+/// Connects to PostgreSQL at `DATABASE_URL` or `OUTBOX_TEST_POSTGRES_URL`. It empties the schema
+/// `outbox_example` and uses it.
 ///
 /// # Errors
-/// When neither is set, or the server cannot be reached.
+/// Neither variable is set, or the server cannot be reached.
 pub async fn postgres() -> anyhow::Result<PgPool> {
     let url = ["DATABASE_URL", "OUTBOX_TEST_POSTGRES_URL"].map(std::env::var);
     let url = url.into_iter().find_map(Result::ok).context(
@@ -76,18 +76,18 @@ pub async fn postgres() -> anyhow::Result<PgPool> {
     Ok(pool)
 }
 
-/// Waits until the outbox has come to this; for at most ten seconds.
+/// Waits until the outbox has these counts, for at most ten seconds.
 ///
 /// # Errors
-/// When it has not by then, or the database fails.
+/// The outbox does not have them after ten seconds, or the database fails.
 pub async fn until<Db: Database>(
     outbox: &Outbox<Db>,
-    so: impl Fn(&Counts) -> bool,
+    is_reached: impl Fn(&Counts) -> bool,
 ) -> anyhow::Result<Counts> {
     let waiting = async {
         loop {
             let counts = outbox.operations().counts(Precision::Exact).await?;
-            if so(&counts) {
+            if is_reached(&counts) {
                 return Ok(counts);
             }
             sleep(Duration::from_millis(5)).await;
@@ -97,13 +97,13 @@ pub async fn until<Db: Database>(
         Ok(counts) => counts,
         Err(_) => {
             let counts = outbox.operations().counts(Precision::Exact).await?;
-            anyhow::bail!("still not so after ten seconds: {counts:?}")
+            anyhow::bail!("the counts after ten seconds: {counts:?}")
         }
     }
 }
 
-/// Prints a line of the story, and when it happened.
-pub fn say(what: impl std::fmt::Display) {
+/// Prints a message with the milliseconds since the first one.
+pub fn say(message: impl std::fmt::Display) {
     static START: LazyLock<Instant> = LazyLock::new(Instant::now);
-    println!("{:>4} ms  {what}", START.elapsed().as_millis());
+    println!("{:>4} ms  {message}", START.elapsed().as_millis());
 }

@@ -1,4 +1,4 @@
-//! What a web service and its client need.
+//! A signal handler for a web service, and an HTTP client.
 
 use std::net::SocketAddr;
 
@@ -8,10 +8,10 @@ use tokio::{
     signal::unix::{SignalKind, signal},
 };
 
-/// Waits for ctrl-c, or for SIGTERM, with which a container is stopped.
+/// Waits for ctrl-c or for SIGTERM, which a container runtime sends to stop a service.
 ///
 /// # Errors
-/// When the system lets nobody listen for signals.
+/// The operating system does not let the program listen for signals.
 pub async fn stop_signal() -> anyhow::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     tokio::select! {
@@ -21,10 +21,10 @@ pub async fn stop_signal() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The body of the answer to an HTTP request: as much of a client as an example needs.
+/// Sends an HTTP request and returns the body of the response. It has only what an example needs.
 ///
 /// # Errors
-/// When the server cannot be reached, or answers with anything but 200.
+/// The server cannot be reached, or its status is not 200.
 pub async fn http(to: SocketAddr, method: &str, path: &str, json: &str) -> anyhow::Result<String> {
     let mut stream = TcpStream::connect(to).await?;
     let length = json.len();

@@ -28,7 +28,7 @@ pub(crate) enum Value {
 }
 
 impl Argument {
-    /// The expression behind `=`, or a mistake that shows an example.
+    /// The expression after `=`. Reports a mistake with an example if there is none.
     pub(crate) fn expression(&self, example: &str, errors: &mut Errors) -> Option<&Expr> {
         match &self.value {
             Value::Is(value) => Some(value),
@@ -42,7 +42,7 @@ impl Argument {
         }
     }
 
-    /// The value, where that is to blame, or else the key.
+    /// The tokens to report a mistake at: the value if there is one, else the key.
     pub(crate) fn guilty(&self) -> TokenStream {
         match &self.value {
             Value::Is(value) => value.to_token_stream(),
@@ -51,7 +51,7 @@ impl Argument {
     }
 }
 
-/// Reads all arguments it can; what it cannot read is a mistake, and does not hide the others.
+/// Reads all arguments. An argument that cannot be parsed is a mistake and does not hide the others.
 pub(crate) fn parse(tokens: TokenStream, example: &str, errors: &mut Errors) -> Vec<Argument> {
     let parse_all = |input: ParseStream<'_>| {
         let mut arguments: Vec<Argument> = Vec::new();
@@ -115,13 +115,13 @@ fn skip_to_comma(input: ParseStream<'_>) -> syn::Result<()> {
     Ok(())
 }
 
-/// The mistake of a key that does not exist, with the one most like it.
+/// Reports a key that does not exist, and suggests the most similar one.
 pub(crate) fn unknown(key: &Ident, of: &str, known: &[&str], errors: &mut Errors) {
     let hint = hint(&key.to_string(), known);
     errors.at(key, format!("{of} has no argument `{key}`; {hint}"));
 }
 
-/// The known word most like this one, or else all of them.
+/// The most similar known word, or all known words if none is similar enough.
 pub(crate) fn hint(word: &str, known: &[&str]) -> String {
     match (nearest(word, known), known) {
         (Some(nearest), _) => format!("did you mean `{nearest}`?"),
@@ -130,7 +130,7 @@ pub(crate) fn hint(word: &str, known: &[&str]) -> String {
     }
 }
 
-/// The known word most like this one, if any is like it at all.
+/// The most similar known word, if one is similar enough.
 pub(crate) fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
     known
         .iter()
@@ -150,7 +150,7 @@ pub(crate) fn list(words: &[&str]) -> String {
     }
 }
 
-/// Where to point when the whole list of arguments is to blame.
+/// The span of the whole list of arguments.
 pub(crate) fn span_of(tokens: &TokenStream) -> Span {
     tokens
         .clone()

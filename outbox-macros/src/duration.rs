@@ -10,7 +10,7 @@ use crate::errors::Errors;
 
 const SUCH_AS: &str = "such as \"500ms\", \"30s\" or \"1h 30m\"";
 
-/// A duration longer than zero, or a mistake.
+/// Parses a duration. Reports a mistake if it is invalid or zero.
 pub(crate) fn read(what: &str, value: &Expr, errors: &mut Errors) -> Option<Duration> {
     let Expr::Lit(ExprLit {
         lit: Lit::Str(text),
@@ -40,7 +40,7 @@ pub(crate) fn read(what: &str, value: &Expr, errors: &mut Errors) -> Option<Dura
     }
 }
 
-/// The expression that makes it.
+/// The expression that makes the duration.
 pub(crate) fn tokens(duration: Duration) -> TokenStream {
     let (seconds, nanos) = (duration.as_secs(), duration.subsec_nanos());
     quote!(::core::time::Duration::new(#seconds, #nanos))

@@ -54,7 +54,7 @@ fn name_and_crate(input: ParseStream<'_>) -> syn::Result<(LitStr, Option<Path>)>
     Ok((name, Some(input.parse()?)))
 }
 
-/// The name and type parameters of a struct or enum, the rest unread.
+/// The name and type parameters of a struct or enum. The rest is not parsed.
 fn header(input: ParseStream<'_>) -> syn::Result<(Ident, Generics)> {
     Attribute::parse_outer(input)?;
     input.parse::<Visibility>()?;

@@ -5,14 +5,14 @@ use std::fmt::Display;
 use proc_macro2::{Span, TokenStream};
 use quote::ToTokens;
 
-/// The mistakes found so far. Made once per macro call; its tokens are always part of the output.
+/// The mistakes found so far. Each macro call makes one, and its tokens are always part of the output.
 #[derive(Default)]
 pub(crate) struct Errors {
     list: Vec<syn::Error>,
 }
 
 impl Errors {
-    /// A mistake that these tokens are to blame for.
+    /// Adds a mistake, which the compiler reports at these tokens.
     pub(crate) fn at(&mut self, guilty: impl ToTokens, message: impl Display) {
         self.list.push(syn::Error::new_spanned(guilty, message));
     }

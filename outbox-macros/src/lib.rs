@@ -1,9 +1,9 @@
 //! The attribute macros of the [`outbox`](https://docs.rs/outbox) crate. Depend on that one; it
 //! pins this crate to its own version.
 //!
-//! Every macro is a pipeline: *parse* (tokens to syntax, no judgement) → *validate* (syntax to a
-//! model, collecting every mistake) → *expand* (model to tokens, cannot fail). Only this file
-//! touches `proc_macro`; everything else is `proc_macro2` and tested as plain functions.
+//! Every macro has three stages: *parse* (tokens to syntax, accepts mistakes) → *validate* (syntax to a
+//! model, collects every mistake) → *expand* (model to tokens, cannot fail). Only this file uses
+//! `proc_macro`. Everything else uses `proc_macro2`, so tests call it as plain functions.
 
 mod arguments;
 mod duration;
@@ -21,7 +21,7 @@ use proc_macro::TokenStream;
 
 /// Marks a handler of outbox events.
 ///
-/// On an `async fn`, on `impl Handler<E> for T`, or on an inherent `impl` block whose handler
+/// It goes on an `async fn`, on `impl Handler<E> for T`, or on an inherent `impl` block whose handler
 /// methods are marked as well:
 ///
 /// ```ignore
@@ -36,34 +36,35 @@ use proc_macro::TokenStream;
 /// }
 /// ```
 ///
-/// The first argument (behind `&self`) is the event, by value: a type that derives `OutboxEvent`,
-/// or `AnyEvent`. Every further one is `&Metadata`, `State<T>` or a type that implements
-/// `FromContext`. The function itself stays as it is and can be called like any other.
+/// The first argument (after `&self`) is the event, by value: a type that derives `OutboxEvent`,
+/// or `AnyEvent`. Every further argument is `&Metadata`, `State<T>`, `Tx` or a type of yours that
+/// implements `FromContext`. The attribute does not change the function, which can still be called.
 ///
-/// | argument | |
+/// | argument | meaning |
 /// |---|---|
-/// | `id = "charge-card"` | the stored name; without it `module::path::charge_card` |
-/// | `aliases = ["charge"]` | older ids, for records that were stored under them |
-/// | `timeout = "30s"` | one invocation fails when it takes longer |
-/// | `concurrency = 8` | at most that many invocations at once in this process |
-/// | `when = path` | `fn(&E, &Metadata) -> bool`: events it says `false` to are done without the handler |
-/// | `fallback = path` | an `async fn` that runs once when the handler has failed for good |
-/// | `on_permanent_failure = block` or `skip` | whether later records of the key wait behind one that failed for good; `block` unless given |
-/// | `events = "order.*"` | for `AnyEvent`: which names; one or a list |
-/// | `marker = Name` | another name for the type that stands for the function, if its own is taken |
-/// | `crate = path` | where `outbox` is, if the dependency was renamed |
+/// | `id = "charge-card"` | the id in the database; default: `module::path::charge_card` |
+/// | `aliases = ["charge"]` | older ids of the handler; rows with these ids belong to it |
+/// | `timeout = "30s"` | the time limit of one invocation; after it, the attempt fails |
+/// | `concurrency = 8` | how many invocations may run at the same time in this process |
+/// | `when = path` | a guard, `fn(&E, &Metadata) -> bool`; if it returns `false`, the handler does not run and is done with the record |
+/// | `fallback = path` | an `async fn` that runs once after the handler has failed permanently |
+/// | `on_permanent_failure = block` or `skip` | whether later records of the lane wait after a permanent failure; default: `block` |
+/// | `events = "order.*"` | for `AnyEvent`: a pattern of event names, or a list of patterns |
+/// | `marker = Name` | another name for the generated type, if the function's name is taken |
+/// | `crate = path` | the path of `outbox`, if the dependency was renamed |
 ///
-/// A type with the function's name stands for the handler: `impl RetryAware for charge_card`,
-/// `Registry::builder().handler::<charge_card>()`. For an `impl` block that is the type itself,
-/// so a second marked inherent block of one type needs a `marker`.
+/// The attribute generates a type with the function's name. The type stands for the handler:
+/// `impl RetryAware for charge_card`, `Registry::builder().handler::<charge_card>()`. For an `impl`
+/// block, the type of the block stands for its handlers, so a second marked inherent block of the
+/// same type needs a `marker`.
 ///
-/// An associated function without `self` cannot be a handler; move it out of the `impl`.
+/// An associated function without `self` cannot be a handler. Move it out of the `impl` block.
 #[proc_macro_attribute]
 pub fn outbox_handler(arguments: TokenStream, item: TokenStream) -> TokenStream {
     handler::outbox_handler(&arguments.into(), item.into()).into()
 }
 
-/// Says how a handler is retried. Above or below `#[outbox_handler]`, which it needs.
+/// Sets the retry policy of a handler. It goes above or below `#[outbox_handler]`, which it needs.
 ///
 /// ```ignore
 /// #[retryable(policy = Aggressive)]              // a type that is `RetryPolicy + Default`
@@ -79,31 +80,35 @@ pub fn outbox_handler(arguments: TokenStream, item: TokenStream) -> TokenStream 
 /// )]
 /// ```
 ///
-/// | argument | |
+/// | argument | meaning |
 /// |---|---|
-/// | `fixed("5s")` | the same delay each time; this one unless given |
-/// | `linear(initial = "2s", increment = "2s", max = "60s")` | |
-/// | `exponential(initial = "1s", multiplier = 2.0, max = "60s")` | |
-/// | `max_retries = 3` | tries again that often; 3 unless given |
-/// | `max_attempts = 4` | the same, counted with the first try |
-/// | `max_elapsed = "1h"` | no retry starts later than this after the first failure |
-/// | `jitter = "100ms"`, `0.5`, `full`, `equal`, `decorrelated` | spreads the delays |
-/// | `retry_on(A, B)` | only these errors, or what they caused |
-/// | `no_retry_on(A, B)` | never these |
-/// | `retry_if = path` | `fn(&HandlerError) -> bool` |
+/// | `fixed("5s")` | the same delay after every failure; the default is `fixed("5s")` |
+/// | `linear(initial = "2s", increment = "2s", max = "60s")` | 2 s, 4 s, 6 s, and so on, at most 60 s |
+/// | `exponential(initial = "1s", multiplier = 2.0, max = "60s")` | 1 s, 2 s, 4 s, and so on, at most 60 s |
+/// | `max_retries = 3` | the number of retries; default: 3 |
+/// | `max_attempts = 4` | the number of invocations: the first one and the retries |
+/// | `max_elapsed = "1h"` | no retry starts later than this after the first failure; default: no limit |
+/// | `jitter = "100ms"`, `0.5`, `full`, `equal`, `decorrelated` | spreads the delays at random; default: none |
+/// | `retry_on(A, B)` | retries only these error types, and errors caused by them |
+/// | `no_retry_on(A, B)` | never retries these error types, nor errors caused by them |
+/// | `retry_if = path` | retries errors for which this `fn(&HandlerError) -> bool` returns `true`, and those of `retry_on` |
+///
+/// These defaults are not the policy of a handler without `#[retryable]`. Such a handler uses the
+/// builder's policy, else the configuration's, else the library's default: 3 retries, after 1 s, 2 s
+/// and 4 s.
 #[proc_macro_attribute]
 pub fn retryable(arguments: TokenStream, item: TokenStream) -> TokenStream {
     let written_as = proc_macro::Span::call_site().source_text();
     retryable::retryable(&arguments.into(), &item.into(), written_as.as_deref()).into()
 }
 
-/// Makes a type an outbox event; see the trait of the same name.
+/// Implements the trait `OutboxEvent`, which documents the attribute's arguments.
 #[proc_macro_derive(OutboxEvent, attributes(outbox_event))]
 pub fn derive_outbox_event(item: TokenStream) -> TokenStream {
     event::derive(item.into()).into()
 }
 
-/// Gives an error type the name by which a configuration includes or excludes it.
+/// Gives an error type a name, so that the configuration can include or exclude it.
 ///
 /// ```ignore
 /// #[outbox::error_name("billing.declined")]
@@ -112,8 +117,9 @@ pub fn derive_outbox_event(item: TokenStream) -> TokenStream {
 /// struct Declined;
 /// ```
 ///
-/// Needs the `inventory` feature; without it, use `.error_name::<Declined>("billing.declined")`.
-/// `crate = path` behind the name says where `outbox` is, if the dependency was renamed.
+/// It needs the `inventory` feature. Without the feature, use
+/// `.error_name::<Declined>("billing.declined")`. If the dependency was renamed, add `crate = path`
+/// after the name.
 #[proc_macro_attribute]
 pub fn error_name(arguments: TokenStream, item: TokenStream) -> TokenStream {
     error_name::error_name(arguments.into(), &item.into()).into()

@@ -1,4 +1,4 @@
-//! Values that have to be literals, because they are checked while compiling.
+//! Values that have to be literals, because the macro checks them.
 
 use syn::{Expr, ExprArray, ExprLit, ExprPath, ExprUnary, Ident, Lit, LitStr, Path, UnOp};
 
@@ -7,7 +7,7 @@ use crate::errors::Errors;
 /// The longest name that is stored, in bytes.
 const LONGEST_NAME: usize = 255;
 
-/// A string, or a mistake.
+/// Reads a string literal, or reports a mistake.
 pub(crate) fn string<'e>(what: &str, value: &'e Expr, errors: &mut Errors) -> Option<&'e LitStr> {
     if let Expr::Lit(ExprLit {
         lit: Lit::Str(text),
@@ -24,7 +24,7 @@ pub(crate) fn string<'e>(what: &str, value: &'e Expr, errors: &mut Errors) -> Op
     None
 }
 
-/// A string that is stored as a name: not empty, not too long, nothing invisible in it.
+/// Reads a name that is stored: not empty, not too long, and without invisible characters.
 pub(crate) fn name<'e>(what: &str, value: &'e Expr, errors: &mut Errors) -> Option<&'e LitStr> {
     let text = string(what, value, errors)?;
     let content = text.value();
@@ -41,7 +41,7 @@ pub(crate) fn name<'e>(what: &str, value: &'e Expr, errors: &mut Errors) -> Opti
     None
 }
 
-/// `["a", "b"]`, each a name.
+/// Reads a list of names, such as `["a", "b"]`.
 pub(crate) fn names(what: &str, value: &Expr, errors: &mut Errors) -> Vec<LitStr> {
     let Expr::Array(ExprArray { elems, .. }) = value else {
         let only = match value {
@@ -63,7 +63,7 @@ pub(crate) fn names(what: &str, value: &Expr, errors: &mut Errors) -> Vec<LitStr
         .collect()
 }
 
-/// A whole number from `least` up to the largest `u32`, or a mistake.
+/// Reads a whole number from `least` to `u32::MAX`, or reports a mistake.
 pub(crate) fn whole_number(
     what: &str,
     least: u32,
@@ -90,7 +90,7 @@ pub(crate) fn whole_number(
     number
 }
 
-/// A number with or without a fraction, also a negative one.
+/// Reads a number. It may be negative and may have a fraction.
 pub(crate) fn number(value: &Expr) -> Option<f64> {
     match value {
         Expr::Lit(ExprLit { lit, .. }) => match lit {
@@ -107,7 +107,7 @@ pub(crate) fn number(value: &Expr) -> Option<f64> {
     }
 }
 
-/// The path of a function or crate, or a mistake.
+/// Reads the path of a function or crate, or reports a mistake.
 pub(crate) fn path<'e>(
     what: &str,
     of: &str,
@@ -127,7 +127,7 @@ pub(crate) fn path<'e>(
     None
 }
 
-/// One word, or none.
+/// Reads one word. `None` for anything else.
 pub(crate) fn word(value: &Expr) -> Option<&Ident> {
     match value {
         Expr::Path(ExprPath {

@@ -1,16 +1,16 @@
-//! Every absolute path that generated code uses, so that nothing in the user's scope can stand
-//! in its way.
+//! Every path that generated code uses. The paths are absolute, so that no name in the user's scope
+//! can shadow them.
 
 use proc_macro2::{Group, Span, TokenStream, TokenTree};
 use quote::{ToTokens as _, quote};
 use syn::Path;
 
-/// Where the runtime crate is.
+/// The path of the runtime crate.
 #[derive(Clone)]
 pub(crate) struct Paths {
-    /// The crate itself, `::outbox` unless the user says otherwise.
+    /// The crate: `::outbox`, or the path that the user gave with `crate = path`.
     pub(crate) krate: TokenStream,
-    /// What only generated code uses.
+    /// The hidden module for generated code.
     pub(crate) private: TokenStream,
 }
 
@@ -21,8 +21,8 @@ impl Paths {
         Self { krate, private }
     }
 
-    /// The same paths, for code that may fail because of what the user wrote here. Otherwise the
-    /// compiler would underline the whole attribute as well.
+    /// The same paths with the span of the user's code, for generated code that may not compile because
+    /// of it. With another span, the compiler would underline the whole attribute too.
     pub(crate) fn at(&self, span: Span) -> Self {
         Self {
             krate: moved(&self.krate, span),

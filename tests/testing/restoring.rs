@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use outbox::{
-    __private::FailedBecause,
     operations::{DeliveryStatus, RecordStatus},
-    testing::{Kit, KitError, Restore, Step, StepOutcome},
+    testing::{FailedBecause, Kit, KitError, Restore, Step, StepOutcome},
 };
 
 use crate::shop::{Forgotten, Script, kit, kit_of_two, publish, run};

@@ -9,11 +9,10 @@ use std::{
 };
 
 use outbox::{
-    __private::FailedBecause,
     HandlerError, Retry, Scheduled,
     clock::Clock,
     operations::{DeliveryStatus, RecordStatus},
-    testing::{Kit, Step, StepOutcome},
+    testing::{FailedBecause, Kit, Step, StepOutcome},
 };
 
 use crate::shop::{Script, kit, kit_with, placed, publish, run};

@@ -44,7 +44,7 @@ fn is_not_generic(item: &DeriveInput, errors: &mut Errors) {
     }
 }
 
-/// The impl is written even after a mistake, so that code that uses the event still compiles.
+/// Generates the impl even after a mistake, so that code that uses the event still compiles.
 fn expand(
     item: &DeriveInput,
     given: &EventArguments,

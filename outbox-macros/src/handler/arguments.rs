@@ -25,7 +25,7 @@ const KNOWN: [&str; 10] = [
     "crate",
 ];
 
-/// The arguments that were given, each sound by itself.
+/// The given arguments. Each is valid by itself.
 #[derive(Default)]
 pub(super) struct HandlerArguments {
     pub(super) id: Option<LitStr>,
@@ -38,7 +38,7 @@ pub(super) struct HandlerArguments {
     pub(super) events: Option<Vec<LitStr>>,
     pub(super) marker: Option<Ident>,
     pub(super) krate: Option<Path>,
-    /// As written, to say where one does not belong.
+    /// The arguments as written, to report one that is not allowed on this item.
     pub(super) keys: Vec<Ident>,
 }
 
@@ -111,7 +111,7 @@ impl HandlerArguments {
     }
 }
 
-/// One pattern or a list; a `*` may only be at the end.
+/// One pattern or a list of patterns. A `*` may only be at the end.
 fn patterns(value: &Expr, errors: &mut Errors) -> Vec<LitStr> {
     let patterns = match value {
         Expr::Array(array) if array.elems.is_empty() => {

@@ -1,22 +1,22 @@
 //! `#[cfg]` and `#[cfg_attr]` on the methods of a marked `impl` block. The compiler resolves them
-//! only after the block was expanded, so what is registered has to repeat them.
+//! only after the block was expanded, so the registrations have to repeat them.
 
 use proc_macro2::TokenStream;
 use syn::{Attribute, Meta, Token, parse_quote, punctuated::Punctuated};
 
 use crate::retryable::is_named;
 
-/// What of a method depends on the configuration of the build.
+/// The parts of a method that depend on the configuration of the build.
 #[derive(Default)]
 pub(super) struct Conditions {
-    /// The handler is there if all of these are: `#[cfg(..)]`.
+    /// The handler exists if all of these hold: `#[cfg(..)]`.
     pub(super) handler: Vec<Attribute>,
     /// Each `#[retryable]` that was written as `#[cfg_attr(condition, retryable(..))]`.
     pub(super) retryable: Vec<(TokenStream, Attribute)>,
 }
 
-/// Reads the conditions, and takes our own attributes out of each `cfg_attr`: the mark is left
-/// plain, so that it is found, and `#[retryable]` is taken away.
+/// Reads the conditions and takes the attributes of this crate out of each `cfg_attr`:
+/// `#[outbox_handler]` stays as a plain attribute, so that it is found, and `#[retryable]` is removed.
 pub(super) fn take(attrs: &mut Vec<Attribute>) -> Conditions {
     let mut conditions = Conditions::default();
     let mut kept = Vec::new();

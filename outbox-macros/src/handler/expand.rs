@@ -1,5 +1,5 @@
-//! From models to tokens. Cannot fail: what could be wrong was found before, and what only the
-//! compiler can know is written with the span of the user's own type.
+//! Generates tokens from models. It cannot fail: validation has found every mistake before. Code that only
+//! the compiler can check has the span of the user's own type.
 
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
@@ -47,7 +47,7 @@ pub(super) fn registered(
     }
 }
 
-/// After a mistake the type stands for no handler, so that code that names it compiles.
+/// After a mistake: the type stands for no handler, so that code that names it compiles.
 pub(super) fn unregistered(
     ty: &TokenStream,
     of: &TokenStream,
@@ -67,7 +67,7 @@ pub(super) fn unregistered(
     }
 }
 
-/// In place of an `impl Handler<E>` that the compiler would not accept.
+/// Replaces an `impl Handler<E>` that the compiler would reject.
 pub(super) fn stub(block: &Block, event: &Type, paths: &Paths) -> TokenStream {
     let krate = &paths.krate;
     let ty = &block.self_ty;

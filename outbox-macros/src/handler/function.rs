@@ -68,8 +68,8 @@ pub(super) fn output(sig: &Signature) -> TokenStream {
     }
 }
 
-/// The function's name for a type. Written where the function is, but as the macro's own word, so
-/// that no lint on the names of types looks at it.
+/// The function's name, for the generated type. It has the location of the function but the hygiene of
+/// the macro, so that no lint on type names checks it.
 fn namesake(function: &Ident) -> Ident {
     let mut name = function.clone();
     name.set_span(Span::call_site().located_at(function.span()));

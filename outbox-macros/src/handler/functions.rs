@@ -1,5 +1,4 @@
-//! The functions of a registration: what a handler needs, how it is run, what runs when it has
-//! failed for good.
+//! The functions of a registration: the requirements of a handler, its invocation, and its fallback.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
@@ -8,11 +7,11 @@ use syn::{Ident, Path, spanned::Spanned as _};
 use super::model::{Callee, HandlerModel};
 use crate::paths::Paths;
 
-/// Writes them for one handler.
+/// Generates the functions of one handler.
 ///
-/// Most of what is written has the span of something of the user's, to be blamed for errors, and
-/// each such span may come from another macro. The names of variables therefore have a span of
-/// their own, the same everywhere; otherwise one would not find the other.
+/// Most tokens have a span of the user's code, so that the compiler reports errors there. Such spans may
+/// come from different macros, and a variable is only found by tokens of the same hygiene. All variable
+/// names therefore share one span.
 pub(super) struct Functions<'m> {
     handler: &'m HandlerModel,
     paths: &'m Paths,
@@ -34,7 +33,7 @@ impl<'m> Functions<'m> {
         }
     }
 
-    /// What the arguments need, and the instance that a method is called on.
+    /// The requirements of the arguments, and of the instance on which a method is called.
     pub(super) fn requires(&self) -> TokenStream {
         let (private, requirements) = (&self.paths.private, &self.requirements);
         let instance = match &self.handler.callee {
@@ -55,7 +54,8 @@ impl<'m> Functions<'m> {
         }
     }
 
-    /// Event, guard, arguments, handler; the first that fails is the outcome.
+    /// Decodes the event, calls the guard, makes the arguments and runs the handler. The first failure is
+    /// the outcome.
     pub(super) fn invoke(&self) -> TokenStream {
         let Self {
             handler,
@@ -105,7 +105,7 @@ impl<'m> Functions<'m> {
         })
     }
 
-    /// Leaves with the event unhandled if the guard does not want it.
+    /// Returns `Outcome::Skipped` if the guard returns `false`.
     fn guard(&self, guard: &Path) -> TokenStream {
         let (private, at_guard) = (&self.paths.private, self.paths.at(guard.span()).private);
         let (event, context) = (&self.event, &self.context);
@@ -144,8 +144,8 @@ impl<'m> Functions<'m> {
         quote!(let #event = #private::attempt!(#receive);)
     }
 
-    /// Boxed with the span of the handler's name, because that is where the compiler reports a
-    /// future that is not `Send`.
+    /// Boxes the future with the span of the handler's name, because the compiler reports a future that
+    /// is not `Send` there.
     fn boxed(&self, body: &TokenStream) -> TokenStream {
         let context = &self.context;
         let future = quote!(async move { #body });

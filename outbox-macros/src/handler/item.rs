@@ -1,5 +1,5 @@
-//! What `#[outbox_handler]` may stand on, parsed no deeper than needed: bodies stay opaque, so
-//! that a half-typed one still expands and editors keep working.
+//! The items on which `#[outbox_handler]` is allowed. Bodies are not parsed, so that an incomplete body
+//! still expands and editors keep working.
 
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
@@ -14,7 +14,7 @@ pub(super) enum Item {
     Block(Block),
 }
 
-/// A function or method, its body unread.
+/// A function or method. Its body is not parsed.
 pub(super) struct Function {
     pub(super) attrs: Vec<Attribute>,
     pub(super) vis: Visibility,
@@ -37,7 +37,7 @@ pub(super) struct Block {
 
 enum Member {
     Method(Box<Function>),
-    /// Constants, types, macro calls: passed on as they are.
+    /// Constants, types and macro calls. They are passed on unchanged.
     Other(TokenStream),
 }
 
@@ -50,7 +50,7 @@ impl Block {
     }
 }
 
-/// A type as it is read, without the spaces between its tokens.
+/// A type as text, without spaces between its tokens.
 pub(super) fn compact(ty: &Type) -> String {
     ty.to_token_stream().to_string().replace(' ', "")
 }
@@ -78,7 +78,7 @@ fn parse_item(input: ParseStream<'_>) -> syn::Result<Item> {
     }))
 }
 
-/// Whether a signature comes next; `const` may also start a constant.
+/// Whether a signature follows. `const` may also start a constant.
 fn starts_function(input: ParseStream<'_>) -> bool {
     input.peek(Token![fn])
         || input.peek(Token![async])

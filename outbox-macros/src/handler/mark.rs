@@ -1,11 +1,11 @@
-//! `#[outbox_handler]` as it is found on an item: taken away, because it was read already.
+//! Finds and removes `#[outbox_handler]` on an item.
 
 use proc_macro2::TokenStream;
 use syn::{Attribute, Meta};
 
 use crate::{errors::Errors, retryable::is_named};
 
-/// The arguments of a method's own mark, if it has one.
+/// The arguments of a method's `#[outbox_handler]`, if it has one.
 pub(super) fn take(attrs: &mut Vec<Attribute>, errors: &mut Errors) -> Option<TokenStream> {
     let place = attrs.iter().position(is_mark)?;
     let mark = attrs.remove(place);
@@ -16,7 +16,7 @@ pub(super) fn take(attrs: &mut Vec<Attribute>, errors: &mut Errors) -> Option<To
     })
 }
 
-/// Takes away every mark besides the one that is being expanded.
+/// Removes every `#[outbox_handler]` except the one that is being expanded.
 pub(super) fn reject_further(attrs: &mut Vec<Attribute>, errors: &mut Errors) {
     for further in attrs.extract_if(.., |attr| is_mark(attr)) {
         errors.at(further, "`#[outbox_handler]` is given twice: remove one");

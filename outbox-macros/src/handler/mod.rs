@@ -1,5 +1,5 @@
-//! `#[outbox_handler]`: [`item`] parses what it stands on, [`arguments`] what it is given,
-//! [`validate`] judges both, [`expand`] writes the registration.
+//! `#[outbox_handler]`: [`item`] parses the item, [`arguments`] the arguments, [`validate`] checks both,
+//! and [`expand`] generates the registration.
 
 mod arguments;
 mod conditional;

@@ -1,4 +1,4 @@
-//! What [`validate`](super::validate) hands to [`expand`](super::expand): a handler without faults.
+//! A handler without mistakes. [`validate`](super::validate) makes it for [`expand`](super::expand).
 
 use proc_macro2::{Span, TokenStream};
 use syn::{Attribute, Ident, Type};
@@ -9,27 +9,27 @@ use crate::retryable::Policies;
 /// One handler.
 pub(super) struct HandlerModel {
     pub(super) callee: Callee,
-    /// Behind `module_path!()::`, where no id is given.
+    /// The end of the default id, after `module_path!()::`.
     pub(super) name: String,
-    /// The user's name for it; what fails as a whole is reported here.
+    /// The user's name of the handler. Errors that concern the whole handler are reported here.
     pub(super) span: Span,
     pub(super) event: Type,
-    /// The types behind the event.
+    /// The types of the arguments after the event.
     pub(super) arguments: Vec<Type>,
-    /// The type it returns.
+    /// The return type.
     pub(super) output: TokenStream,
     pub(super) given: HandlerArguments,
     pub(super) policies: Policies,
-    /// `#[cfg(..)]`: it is registered only where these hold.
+    /// `#[cfg(..)]`: the handler is registered only if these hold.
     pub(super) conditions: Vec<Attribute>,
 }
 
-/// How it is called, and on what.
+/// How the handler is called.
 pub(super) enum Callee {
     /// A free function, and the type that stands for it.
     Function { function: Ident, marker: Ident },
-    /// A method of an inherent `impl`; the instance is a state.
+    /// A method of an inherent `impl`. Its instance is a state.
     Method { of: Type, method: Ident },
-    /// `Handler::handle`; the instance is a state.
+    /// `Handler::handle`. Its instance is a state.
     Trait { of: Type },
 }

@@ -83,8 +83,8 @@ pub(super) fn expand(
     quote!(#block #registered #consumed)
 }
 
-/// The `E` of `Handler<E>`. Where it is missing, the one that `handle` takes, written into the
-/// block so that the compiler does not miss it as well.
+/// The `E` of `Handler<E>`. If it is missing, the event that `handle` takes, which is written into the
+/// block so that the compiler does not report it too.
 fn event_of(path: &Path, block: &mut Block, errors: &mut Errors) -> Option<Type> {
     if let PathArguments::AngleBracketed(generics) = &path.segments.last()?.arguments
         && let Some(GenericArgument::Type(event)) = generics.args.first()
@@ -113,8 +113,8 @@ fn event_of(path: &Path, block: &mut Block, errors: &mut Errors) -> Option<Type>
     Some(event)
 }
 
-/// What the compiler would say about `handle` less clearly, or not at all. Whether it still fits
-/// the trait.
+/// Reports mistakes in `handle` that the compiler reports less clearly or not at all. Returns whether
+/// `handle` fits the trait.
 fn check_handle(block: &mut Block, errors: &mut Errors) -> bool {
     let mut fits = true;
     for method in block.methods() {
@@ -147,7 +147,7 @@ fn is_called_handle(sig: &Signature, errors: &mut Errors) -> bool {
     is_called_handle
 }
 
-/// `async`, or a future written out.
+/// Whether the function is `async` or returns a future.
 fn is_asynchronous(sig: &Signature, errors: &mut Errors) -> bool {
     let returns_a_result = match &sig.output {
         ReturnType::Default => true,

@@ -1,5 +1,5 @@
-//! The rules for signatures, one small function each. Every broken rule is reported, at the token
-//! that breaks it, with what to write instead.
+//! The rules for signatures, one function each. Every broken rule is reported at the token that breaks
+//! it, with a correction.
 
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens as _;
@@ -11,13 +11,13 @@ use syn::{
 use super::item::compact;
 use crate::errors::Errors;
 
-/// What a sound signature says: the event's type, the types of the other arguments.
+/// The types in a valid signature: the event, and the other arguments.
 pub(super) struct Arguments {
     pub(super) event: Type,
     pub(super) others: Vec<Type>,
 }
 
-/// Rules for functions and methods alike; `None` if there is no event to speak of.
+/// The rules for functions and methods. `None` if there is no event.
 pub(super) fn signature(sig: &Signature, errors: &mut Errors) -> Option<Arguments> {
     is_async(sig, errors);
     has_plain_qualifiers(sig, errors);
@@ -90,7 +90,8 @@ pub(super) fn is_async(sig: &Signature, errors: &mut Errors) {
     }
 }
 
-/// `const` is left out: without `async` that is what is missing, with it the compiler objects.
+/// `const` is not checked: without `async` the missing `async` is reported, and with it the compiler
+/// reports the `const`.
 fn has_plain_qualifiers(sig: &Signature, errors: &mut Errors) {
     if let Safety::Unsafe(unsafety) = sig.safety {
         errors.at(
@@ -112,7 +113,7 @@ fn has_plain_qualifiers(sig: &Signature, errors: &mut Errors) {
     }
 }
 
-/// A stored record says nothing about type parameters.
+/// A handler has no type parameters, because a stored record cannot name them.
 fn is_not_generic(generics: &Generics, errors: &mut Errors) {
     for param in &generics.params {
         match param {
@@ -129,7 +130,7 @@ fn is_not_generic(generics: &Generics, errors: &mut Errors) {
     has_no_where_clause(generics, errors);
 }
 
-/// Its handlers are registered once, for one type.
+/// The type of an `impl` block has no parameters, because its handlers are registered once.
 pub(super) fn block(generics: &Generics, errors: &mut Errors) {
     for param in &generics.params {
         errors.at(
@@ -162,7 +163,7 @@ fn returns_a_named_type(sig: &Signature, errors: &mut Errors) {
     }
 }
 
-/// The `impl` of an `impl Trait`, however deep.
+/// The `impl` of an `impl Trait` anywhere in a type.
 fn impl_trait_in(tokens: TokenStream) -> Option<TokenTree> {
     tokens.into_iter().find_map(|token| match token {
         TokenTree::Group(group) => impl_trait_in(group.stream()),
@@ -198,7 +199,7 @@ fn typed_arguments(sig: &Signature, errors: &mut Errors) -> Vec<Type> {
     types
 }
 
-/// The event is the first argument, by value. What it really is, the compiler knows.
+/// The event is the first argument, by value. The compiler checks its type.
 fn is_an_event(ty: &Type, errors: &mut Errors) {
     let is = |ty: &Type, name: &str| match ty {
         Type::Path(TypePath { path, .. }) => path

@@ -34,7 +34,7 @@ const KNOWN: [&str; 11] = [
 
 const EXAMPLE: &str = "name a policy, `#[retryable(policy = MyPolicy)]`, or write one: `#[retryable(exponential(initial = \"500ms\", multiplier = 2.0, max = \"10s\"), max_retries = 3)]`";
 
-/// The policy, or mistakes.
+/// Reads the policy, or reports mistakes.
 pub(super) fn read(attr: &Attribute, errors: &mut Errors) -> Option<Policy> {
     let tokens = match &attr.meta {
         Meta::List(list) => list.tokens.clone(),
@@ -63,7 +63,7 @@ pub(super) fn read(attr: &Attribute, errors: &mut Errors) -> Option<Policy> {
     }
 }
 
-/// `policy = ..`. A name in `UpperCamelCase` is a type, one in another case a constant or static.
+/// `policy = ..`. A name in `UpperCamelCase` is a type. A name in another case is a constant or static.
 fn named_policy(argument: &Argument, errors: &mut Errors) -> Option<Policy> {
     let value = argument.expression("policy = MyPolicy", errors)?.clone();
     Some(match &value {

@@ -1,7 +1,7 @@
 //! `#[retryable]`: [`arguments`] reads and checks it, [`policy`] is the model and its expansion.
 //!
-//! It never expands on its own. `#[outbox_handler]` reads it and takes it away; if `#[retryable]`
-//! comes first, it moves itself directly below `#[outbox_handler]` and leaves the rest to that.
+//! `#[outbox_handler]` reads and removes it. If the compiler expands `#[retryable]` first, it moves itself
+//! directly below `#[outbox_handler]`, which then reads it.
 
 mod arguments;
 mod backoff;
@@ -18,17 +18,17 @@ use syn::{
 use crate::{arguments::span_of, errors::Errors};
 pub(crate) use policy::Policies;
 
-/// On an empty item that `#[outbox_handler]` leaves behind for each `#[retryable]` it took away:
-/// it names the user's own import, which would count as unused otherwise.
+/// On an empty item that `#[outbox_handler]` generates for each `#[retryable]` that it removed. The item
+/// uses the user's import of `retryable`, which would be reported as unused otherwise.
 const CONSUMED: &str = "__consumed";
 
-/// What `#[outbox_handler]` found.
+/// Every `#[retryable]` that `#[outbox_handler]` found on an item.
 pub(crate) struct Taken {
     pub(crate) policies: Policies,
     pub(crate) consumed: TokenStream,
 }
 
-/// The macro itself, when it is not taken away before. `written_as` is its own source text.
+/// The macro itself, if `#[outbox_handler]` did not remove it before. `written_as` is its source text.
 pub(crate) fn retryable(
     arguments: &TokenStream,
     item: &TokenStream,
@@ -78,8 +78,8 @@ fn moved_below(
     Ok(quote!(#(#attrs)* #rest))
 }
 
-/// How the user named this macro, so that it can be named again; nothing if the text is not that
-/// of this attribute, because another macro wrote it.
+/// The path by which the user named this macro. `None` if another macro wrote the attribute, because the
+/// text is not that of this attribute then.
 fn path_in(written_as: &str, arguments: &TokenStream) -> Option<Path> {
     let text = written_as.trim();
     let text = text
@@ -95,7 +95,7 @@ fn path_in(written_as: &str, arguments: &TokenStream) -> Option<Path> {
     (unspaced(&written) == unspaced(arguments)).then(|| meta.path().clone())
 }
 
-/// Where the source text is not to be had: as it is found beside `#[outbox_handler]`.
+/// Used if there is no source text: the path with the qualification of `#[outbox_handler]`.
 fn beside(handler: &Attribute) -> Path {
     let mut path = handler.path().clone();
     if let Some(last) = path.segments.last_mut() {
@@ -105,7 +105,7 @@ fn beside(handler: &Attribute) -> Path {
 }
 
 impl Taken {
-    /// Adds what was written as `#[cfg_attr(condition, retryable(..))]`.
+    /// Adds each `#[cfg_attr(condition, retryable(..))]`.
     pub(crate) fn add_conditional(
         &mut self,
         found: Vec<(TokenStream, Attribute)>,
@@ -133,7 +133,7 @@ fn consumed(attr: &Attribute) -> TokenStream {
     quote!(#[#path(#mark)] const _: () = ();)
 }
 
-/// Takes `#[retryable]` away and reads it.
+/// Removes and reads `#[retryable]`.
 pub(crate) fn take(attrs: &mut Vec<Attribute>, errors: &mut Errors) -> Taken {
     let taken = take_raw(attrs);
     let consumed = taken.iter().map(consumed).collect();
@@ -148,14 +148,14 @@ pub(crate) fn take(attrs: &mut Vec<Attribute>, errors: &mut Errors) -> Taken {
     Taken { policies, consumed }
 }
 
-/// Takes every `#[retryable]` away, unread.
+/// Removes every `#[retryable]` without reading it.
 pub(crate) fn take_raw(attrs: &mut Vec<Attribute>) -> Vec<Attribute> {
     attrs
         .extract_if(.., |attr| is_named(attr, "retryable"))
         .collect()
 }
 
-/// Whether an attribute's path ends with this name, however it is qualified.
+/// Whether the last segment of an attribute's path is this name.
 pub(crate) fn is_named(attr: &Attribute, name: &str) -> bool {
     ends_with(attr.path(), name)
 }
@@ -166,7 +166,7 @@ fn ends_with(path: &Path, name: &str) -> bool {
         .is_some_and(|segment| segment.ident == name)
 }
 
-/// Where to point when an attribute as a whole is to blame.
+/// The span of a whole attribute.
 fn span_of_attribute(attr: &Attribute) -> Span {
     span_of(&attr.path().to_token_stream())
 }

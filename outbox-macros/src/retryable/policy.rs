@@ -1,4 +1,4 @@
-//! What a `#[retryable]` without faults says, and the expression that makes it.
+//! The policy of a `#[retryable]` without mistakes, and the expression that makes it.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::{duration, paths::Paths};
 
 /// One policy.
 pub(crate) enum Policy {
-    /// `policy = "name"`: looked up at start-up.
+    /// `policy = "name"`: the registry looks it up at start-up.
     Named(LitStr),
     /// `policy = SomeType`: made by its `Default`.
     ByDefault(Expr),
@@ -22,7 +22,7 @@ pub(crate) enum Policy {
     Inline(Inline),
 }
 
-/// A policy written inline; what is not given is left to the builder.
+/// A policy written inline. The builder's defaults apply to everything that is not given.
 #[derive(Default)]
 pub(crate) struct Inline {
     pub(super) backoff: Option<Backoff>,
@@ -59,11 +59,11 @@ pub(super) enum Jitter {
     Decorrelated,
 }
 
-/// The policy of a handler, or several that hold under different conditions of the build.
+/// The policy of a handler, or several policies under different build conditions.
 pub(crate) struct Policies {
-    /// Written without a condition; there are no others then.
+    /// A policy without a condition. There are no others then.
     pub(super) plain: Option<Policy>,
-    /// Each with the condition of its `cfg_attr`.
+    /// Policies with the conditions of their `cfg_attr`.
     pub(super) conditional: Vec<(TokenStream, Policy)>,
 }
 

@@ -1,13 +1,14 @@
-//! [`FromContext`]: what may stand behind the event in a handler's argument list.
+//! [`FromContext`]: the arguments of a handler after the event.
 
 use std::any::{TypeId, type_name};
 
 use super::{Context, HandlerError};
 use crate::record::Metadata;
 
-/// A type that may be an argument of a handler, behind the event.
+/// A type that may be an argument of a handler, after the event.
 ///
-/// `&Metadata` and [`State<T>`](crate::handler::State) are; implement it for arguments of your own:
+/// `&Metadata`, [`State<T>`](crate::handler::State) and [`Tx`](crate::Tx) implement it. Implement it
+/// for arguments of your own:
 ///
 /// ```
 /// use outbox::{Context, FromContext, HandlerError, OutboxEvent, handler::Requirements, outbox_handler};
@@ -28,8 +29,8 @@ use crate::record::Metadata;
 /// async fn charge_card(event: OrderCreated, tenant: Tenant) {}
 /// ```
 ///
-/// An error here is a failure of the attempt, as if the handler had returned it. There is no
-/// `async` form: everything an argument is made from is in memory already.
+/// An error fails the attempt, as if the handler had returned it. The function is not `async`,
+/// because everything from which an argument is made is in memory.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an argument of an outbox handler",
     label = "not a handler argument",
@@ -40,11 +41,11 @@ pub trait FromContext<'a>: Sized {
     /// Makes the argument.
     ///
     /// # Errors
-    /// When it cannot be made; the attempt then fails with that error.
+    /// The argument cannot be made. The attempt fails with this error.
     fn from_context(context: &'a Context) -> Result<Self, HandlerError>;
 
-    /// Says what has to be there, so that its absence is an error at start-up instead of one at
-    /// each delivery. Default: nothing.
+    /// Names what the argument needs. If it is missing, start-up fails instead of every attempt.
+    /// Default: nothing.
     fn requires(requirements: &mut Requirements) {
         let _ = requirements;
     }
@@ -56,13 +57,13 @@ impl<'a> FromContext<'a> for &'a Metadata {
     }
 }
 
-/// In a fallback: why the handler failed for good.
+/// Only for a fallback: why the handler failed permanently.
 impl<'a> FromContext<'a> for &'a HandlerError {
     fn from_context(context: &'a Context) -> Result<Self, HandlerError> {
         context
             .failure
             .as_ref()
-            .ok_or_else(|| HandlerError::permanent("`&HandlerError` is there only in a fallback"))
+            .ok_or_else(|| HandlerError::permanent("only a fallback can take `&HandlerError`"))
     }
 
     fn requires(requirements: &mut Requirements) {
@@ -70,17 +71,17 @@ impl<'a> FromContext<'a> for &'a HandlerError {
     }
 }
 
-/// What the arguments of a handler need from the application. Collected at start-up.
+/// What the arguments of a handler need from the application. The registry collects it at start-up.
 #[derive(Debug, Default)]
 pub struct Requirements {
     pub(crate) states: Vec<RequiredState>,
-    /// An argument that only a fallback can have.
+    /// An argument is `&HandlerError`, which only a fallback can take.
     pub(crate) failure: bool,
-    /// The transaction in which the record is completed.
+    /// An argument is a `Tx`.
     pub(crate) transaction: Option<RequiredTransaction>,
 }
 
-/// The database of a `Tx` argument.
+/// The database type of a `Tx` argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RequiredTransaction {
     pub(crate) ty: TypeId,
@@ -94,7 +95,7 @@ pub(crate) struct RequiredState {
 }
 
 impl Requirements {
-    /// A value of this type has to be given with `.state(..)`.
+    /// The program has to give a value of type `T` with `.state(..)`.
     pub fn state<T: Send + Sync + 'static>(&mut self) {
         self.states.push(RequiredState {
             ty: TypeId::of::<T>(),

@@ -1,4 +1,4 @@
-//! [`Context`]: everything that the arguments of a handler are made from.
+//! [`Context`]: the values from which the arguments of a handler are made.
 
 use std::any::Any;
 use std::{fmt, sync::Arc};
@@ -6,13 +6,14 @@ use std::{fmt, sync::Arc};
 use super::{HandlerError, state::States};
 use crate::record::Metadata;
 
-/// What the arguments of one invocation are made from; see [`FromContext`](crate::handler::FromContext).
+/// The values from which the arguments of one invocation are made; see
+/// [`FromContext`](crate::handler::FromContext).
 pub struct Context {
     pub(super) metadata: Metadata,
     pub(super) states: Arc<States>,
-    /// Why the handler failed for good: only there while its fallback runs.
+    /// The handler's failure. `Some` only while its fallback runs.
     pub(super) failure: Option<HandlerError>,
-    /// A `Slot` of the outbox's database, if the handler takes a `Tx`.
+    /// An [`OpenTransaction`](super::OpenTransaction) of the outbox's database, if the handler takes a `Tx`.
     pub(crate) transaction: Option<Box<dyn Any + Send + Sync>>,
 }
 
@@ -35,7 +36,7 @@ impl Context {
         }
     }
 
-    /// For the fallback of the same invocation.
+    /// The context for the fallback of the same attempt.
     pub(crate) fn with_failure(self, failure: HandlerError) -> Self {
         Self {
             failure: Some(failure),
@@ -43,19 +44,19 @@ impl Context {
         }
     }
 
-    /// Gives the failure back after the fallback. There is one after [`with_failure`](Self::with_failure).
+    /// Returns the failure after the fallback has run. [`with_failure`](Self::with_failure) has set it.
     pub(crate) fn into_failure(self) -> HandlerError {
         self.failure
             .unwrap_or_else(|| HandlerError::permanent("the handler failed"))
     }
 
-    /// What is known about the record and this attempt.
+    /// The record's id, key and headers, and the number of this attempt.
     #[must_use]
     pub fn metadata(&self) -> &Metadata {
         &self.metadata
     }
 
-    /// Why the handler failed for good. Only a fallback sees one.
+    /// Why the handler failed permanently. `None` unless a fallback runs.
     #[must_use]
     pub fn failure(&self) -> Option<&HandlerError> {
         self.failure.as_ref()

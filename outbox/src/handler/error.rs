@@ -1,14 +1,14 @@
-//! [`HandlerError`]: how a handler says that it failed, and what that means for the next attempt.
+//! [`HandlerError`]: a handler's failure, and what it means for the next attempt.
 
 use std::{any::Any, error::Error, fmt, io, iter, time::Duration};
 
-/// Any error, as the standard library boxes it.
+/// Any error in a box, as the standard library does it.
 pub type BoxError = Box<dyn Error + Send + Sync + 'static>;
 
-/// Why an attempt failed: the handler's own error, and what kind of failure it was.
+/// Why an attempt failed: the handler's own error, and the kind of the failure.
 ///
-/// Every error, `anyhow::Error`, boxed error and string converts into one with `?`, so a handler
-/// needs it only to say more than "it failed":
+/// `?` converts every error type, `anyhow::Error`, boxed errors and strings into it. A handler needs
+/// to name it only to choose the kind:
 ///
 /// ```
 /// use std::time::Duration;
@@ -23,49 +23,49 @@ pub type BoxError = Box<dyn Error + Send + Sync + 'static>;
 /// }
 /// ```
 ///
-/// It is not a [`std::error::Error`] itself (that would forbid the conversion from every error);
-/// [`into_error`](Self::into_error) makes one, and inside a function that returns
-/// `anyhow::Result` plain `?` does. The kind survives that, however deep in the chain it ends up.
+/// It is not a [`std::error::Error`] itself, because it could not be converted from every error
+/// then. [`into_error`](Self::into_error) makes one, and so does `?` in a function that returns
+/// `anyhow::Result`. The kind is kept, however deep in a chain of errors it ends up.
 pub struct HandlerError {
     kind: FailureKind,
     cause: BoxError,
 }
 
-/// What kind of failure it was.
+/// The kind of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FailureKind {
     /// The handler returned an ordinary error.
     Error,
-    /// [`HandlerError::permanent`]: never retried.
+    /// [`HandlerError::permanent`]: the record is never retried.
     Permanent,
-    /// [`HandlerError::retry_after`]: retried after exactly that long.
+    /// [`HandlerError::retry_after`]: the record is retried after this delay.
     RetryAfter(Duration),
-    /// [`HandlerError::unavailable`]: retried without using up a retry.
+    /// [`HandlerError::unavailable`]: the record is retried, and no retry is used up.
     Unavailable,
     /// The handler ran longer than its `timeout`.
     TimedOut,
     /// The handler panicked.
     Panicked,
-    /// The payload could not be read as the handler's event.
+    /// The payload could not be decoded as the handler's event.
     Undecodable,
-    /// The payload was read, and the event's `validate` refused it.
+    /// The event's `validate` refused the decoded payload.
     Invalid,
 }
 
 impl HandlerError {
-    /// This event can never be handled: not retried, whatever the policy says.
+    /// The handler can never handle this event. The policy is not asked, and there is no retry.
     pub fn permanent(cause: impl Into<BoxError>) -> Self {
         Self::of_kind(FailureKind::Permanent, cause)
     }
 
-    /// To be tried again after `delay` instead of the policy's delay. Counts as a failure.
+    /// The next attempt comes after `delay` instead of the policy's delay. It counts as a retry.
     pub fn retry_after(delay: Duration, cause: impl Into<BoxError>) -> Self {
         Self::of_kind(FailureKind::RetryAfter(delay), cause)
     }
 
-    /// The other side is down; this event is not to blame. Retried on the policy's delays for as
-    /// long as it takes, without using up `max_retries`.
+    /// A service that the handler needs is down, and the event is not the cause. The record is
+    /// retried with the policy's delays until the service is back. `max_retries` does not apply.
     pub fn unavailable(cause: impl Into<BoxError>) -> Self {
         Self::of_kind(FailureKind::Unavailable, cause)
     }
@@ -75,7 +75,7 @@ impl HandlerError {
         Self { kind, cause }
     }
 
-    /// What kind of failure it was.
+    /// The kind of the failure.
     #[must_use]
     pub fn kind(&self) -> FailureKind {
         self.kind
@@ -87,23 +87,16 @@ impl HandlerError {
         &*self.cause
     }
 
-    /// The handler's own error, then what caused it, and so on. An error inside an
-    /// [`io::Error`] is part of the chain too.
+    /// The handler's own error, then its cause, and so on. An error inside an [`io::Error`] is part
+    /// of the chain too.
     pub fn chain(&self) -> impl Iterator<Item = &(dyn Error + 'static)> {
         let first: &(dyn Error + 'static) = &*self.cause;
         iter::successors(Some(first), |&error| {
-            // `io::Error::source` skips the error it wraps.
-            match error
-                .downcast_ref::<io::Error>()
-                .and_then(io::Error::get_ref)
-            {
-                Some(wrapped) => Some(wrapped as &(dyn Error + 'static)),
-                None => error.source(),
-            }
+            wrapped_in(error).or_else(|| error.source())
         })
     }
 
-    /// Whether this is an `E`, or was caused by one.
+    /// Whether the chain contains an `E`.
     #[must_use]
     pub fn is<E: Error + 'static>(&self) -> bool {
         self.find::<E>().is_some()
@@ -115,33 +108,61 @@ impl HandlerError {
         self.chain().find_map(<dyn Error>::downcast_ref)
     }
 
-    /// As a [`std::error::Error`], for functions that return one of their own. The kind is found
-    /// again when the handler returns it, alone or as the source of another error.
+    /// Converts into a [`std::error::Error`], for functions that return one. When the handler returns
+    /// that error, alone or as the source of another one, the kind is found again.
     #[must_use]
     pub fn into_error(self) -> impl Error + Send + Sync + 'static {
         Carried(self)
     }
 }
 
-/// The handler failed, and then something that should have dealt with it.
+/// User code that runs after a handler has failed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Followup {
+    Fallback,
+    RetryPolicy,
+}
+
+impl fmt::Display for Followup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Fallback => "fallback",
+            Self::RetryPolicy => "retry policy",
+        })
+    }
+}
+
+/// The handler failed, and the code that ran after it failed too.
 #[derive(Debug, thiserror::Error)]
-#[error("the handler failed, and then its {what} ({why})")]
-struct AndThen {
+#[error("the handler failed, and then its {followup} ({failure})")]
+struct FailedTwice {
+    /// The handler's error.
     source: BoxError,
-    what: &'static str,
-    why: String,
+    followup: Followup,
+    /// The text of the second failure with its causes.
+    failure: String,
 }
 
 impl HandlerError {
-    /// The same failure, with the one that followed in its text.
-    pub(crate) fn and_then(self, what: &'static str, why: &Self) -> Self {
-        let and_then = AndThen {
+    /// The same failure, with the text of a second failure added.
+    pub(crate) fn followed_by(self, followup: Followup, failure: &Self) -> Self {
+        let twice = FailedTwice {
             source: self.cause,
-            what,
-            why: format!("{why:#}"),
+            followup,
+            failure: format!("{failure:#}"),
         };
-        Self::of_kind(self.kind, and_then)
+        Self::of_kind(self.kind, twice)
     }
+}
+
+/// The error that `error` wraps without a text of its own: both show the same text.
+fn wrapped_in<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e (dyn Error + 'static)> {
+    if let Some(carried) = error.downcast_ref::<Carried>() {
+        return Some(&*carried.0.cause);
+    }
+    // `io::Error::source` skips the error that it wraps.
+    let wrapped = error.downcast_ref::<io::Error>()?.get_ref()?;
+    Some(wrapped)
 }
 
 impl<E: Into<BoxError> + 'static> From<E> for HandlerError {
@@ -156,8 +177,8 @@ impl<E: Into<BoxError> + 'static> From<E> for HandlerError {
     }
 }
 
-/// `anyhow`'s own conversion to a boxed error hides the type of the error inside, so that no rule
-/// over error types could find it; this one keeps it.
+/// Boxes an error. `anyhow`'s own conversion hides the type of the error inside, and then no rule for
+/// error types would find it. This function keeps the type.
 fn boxed<E: Into<BoxError> + 'static>(error: E) -> BoxError {
     let mut error = Some(error);
     let any: &mut dyn Any = &mut error;
@@ -167,7 +188,7 @@ fn boxed<E: Into<BoxError> + 'static>(error: E) -> BoxError {
     {
         return anyhow.reallocate_into_boxed_dyn_error_without_backtrace();
     }
-    // Only the branch above takes it.
+    // `error` is `Some` here: only the branch above takes it.
     error.map_or_else(|| "unknown error".into(), Into::into)
 }
 
@@ -178,13 +199,15 @@ impl From<HandlerError> for anyhow::Error {
 }
 
 impl fmt::Display for HandlerError {
-    /// The handler's error; with `{:#}` everything that caused it too.
+    /// The handler's error. `{:#}` adds its causes.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.cause)?;
         if f.alternate() {
-            // A carrier shows the same text as what it carries.
-            for cause in self.chain().skip(1).filter(|cause| !cause.is::<Carried>()) {
-                write!(f, ": {cause}")?;
+            for (error, cause) in self.chain().zip(self.chain().skip(1)) {
+                // A wrapper has shown the text of this cause already.
+                if wrapped_in(error).is_none() {
+                    write!(f, ": {cause}")?;
+                }
             }
         }
         Ok(())
@@ -200,7 +223,8 @@ impl fmt::Debug for HandlerError {
     }
 }
 
-/// A [`HandlerError`] on its way through code that wants a [`std::error::Error`].
+/// A [`HandlerError`] as a [`std::error::Error`]. It shows the text of the cause, so `source` is the
+/// cause's source: otherwise that text would be printed twice.
 struct Carried(HandlerError);
 
 impl fmt::Debug for Carried {
@@ -217,28 +241,27 @@ impl fmt::Display for Carried {
 
 impl Error for Carried {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        // Its text is the cause's own; the cause itself has to be found in the chain all the same.
-        Some(&*self.0.cause)
+        self.0.cause.source()
     }
 }
 
-/// The handler ran longer than its `timeout`. In the chain of such a failure, for
-/// [`retry_on`](crate::retry::RetryBuilder::retry_on).
+/// The handler ran longer than its `timeout`. The chain of such a failure contains it, so that
+/// [`retry_on`](crate::retry::RetryBuilder::retry_on) can name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the handler did not finish within {}", humantime::format_duration(*.limit))]
 #[non_exhaustive]
 pub struct TimedOut {
-    /// How long it was allowed to run.
+    /// The handler's `timeout`.
     pub limit: Duration,
 }
 
-/// The handler (or its fallback or policy) panicked. In the chain of such a failure, for
-/// [`retry_on`](crate::retry::RetryBuilder::retry_on).
+/// The handler, its fallback or its policy panicked. The chain of such a failure contains it, so that
+/// [`retry_on`](crate::retry::RetryBuilder::retry_on) can name it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("panicked: {message}")]
 #[non_exhaustive]
 pub struct Panicked {
-    /// What it panicked with.
+    /// The panic message.
     pub message: String,
 }
 
@@ -254,7 +277,7 @@ impl Panicked {
             .downcast_ref::<&str>()
             .map(|text| (*text).to_owned())
             .or_else(|| payload.downcast_ref::<String>().cloned())
-            .unwrap_or_else(|| "something that is not text".to_owned());
+            .unwrap_or_else(|| "a value that is not text".to_owned());
         HandlerError::of_kind(FailureKind::Panicked, Self { message })
     }
 }
@@ -281,7 +304,20 @@ mod tests {
         assert!(error.is::<Outer>() && error.is::<io::Error>() && error.is::<ParseIntError>());
         assert!(!error.is::<fmt::Error>());
         assert_eq!(error.to_string(), "outer");
-        assert!(format!("{error:#}").starts_with("outer: invalid digit"));
+        assert_eq!(format!("{error:#}"), "outer: invalid digit found in string");
+    }
+
+    #[test]
+    fn no_text_is_printed_twice() {
+        let carried = || HandlerError::permanent(Outer(io::Error::other("closed")));
+        let text = "outer: closed";
+        let anyhow = anyhow::Error::from(carried());
+        assert_eq!(format!("{anyhow:#}"), text);
+        assert_eq!(format!("{:#}", HandlerError::from(anyhow)), text);
+        let outside = anyhow::Error::from(carried()).context("outside");
+        let outside = HandlerError::from(outside);
+        assert_eq!(format!("{outside:#}"), "outside: outer: closed");
+        assert!(outside.is::<Outer>());
     }
 
     #[test]

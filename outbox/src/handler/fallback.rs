@@ -1,11 +1,12 @@
-//! [`Fallback`]: what may be named by `#[outbox_handler(fallback = path)]`.
+//! [`Fallback`]: a function that `#[outbox_handler(fallback = path)]` may name.
 
 use super::{Context, FromContext, IntoOutcome, Outcome, Requirements};
 
-/// A function that runs once when a handler has failed for good.
+/// A function that runs once after a handler has failed permanently.
 ///
-/// It takes the event by value and then up to four of the arguments that a handler may take,
-/// and `&HandlerError`: why the handler failed. If it succeeds, the record is done.
+/// Its first argument is the event by value. Up to four arguments follow: those that a handler may
+/// take, and `&HandlerError`, the handler's failure. If the fallback succeeds, the handler is done
+/// with the record.
 ///
 /// ```
 /// # use outbox::{outbox_handler, HandlerError, OutboxEvent};

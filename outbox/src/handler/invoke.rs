@@ -1,6 +1,5 @@
-//! One record through one handler, in memory: decode → arguments → handler → outcome →
-//! decision. The runtime calls this and carries the decision out; nothing here touches a
-//! database.
+//! One record through one handler: decode → arguments → handler → outcome → decision. The runtime
+//! calls these functions and writes the decision. Nothing here touches a database.
 
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
@@ -8,7 +7,7 @@ use futures_util::{FutureExt as _, future::Either};
 use tracing::{Instrument as _, Span};
 
 use crate::{
-    handler::{Context, HandlerError, Outcome, Panicked, States, TimedOut},
+    handler::{Context, Followup, HandlerError, Outcome, Panicked, States, TimedOut},
     outbox::clock::Clock,
     record::{Attempt, Metadata, Record},
     registry::{HandlerEntry, Invocation, Registry},
@@ -17,13 +16,14 @@ use crate::{
 };
 
 impl Registry {
-    /// Tries one handler at one record and decides what happens next.
+    /// Runs one handler with one record and decides what happens next. For tests of this library;
+    /// programs use `testing::Kit`.
     ///
-    /// A panic and a timeout of the handler are failures like any other. A handler that is not
-    /// registered here, or does not take this event, is [`Decision::NoHandler`].
+    /// A panic and a timeout of the handler are failures. A handler that is not registered, or that
+    /// does not take this event, results in [`Decision::NoHandler`].
     ///
-    /// Dropping the future stops the handler where it is; nothing is decided then, and the
-    /// attempt has to be made again.
+    /// Dropping the future stops the handler at its current `.await`. There is no decision then, and
+    /// the attempt has to be repeated.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -43,6 +43,7 @@ impl Registry {
     /// # Ok(())
     /// # }
     /// ```
+    #[doc(hidden)]
     pub async fn dispatch(
         &self,
         handler: &str,
@@ -62,8 +63,8 @@ impl Registry {
 }
 
 impl HandlerEntry {
-    /// The same for a handler that is known to take the event. To be awaited at once: an attempt's
-    /// span begins here. What has none carries nothing of it along.
+    /// Like [`Registry::dispatch`], for a handler that takes the event. Await the future at once: the
+    /// span of the attempt begins with this call. Without a span, the future is not boxed.
     pub(crate) fn dispatch<'a>(
         &'a self,
         record: &'a Arc<Record>,
@@ -93,19 +94,19 @@ impl HandlerEntry {
         let mut context = self.context(record, attempt, states);
         let outcome = self.invoke(&mut context).await;
         let decision = match self.decide(outcome, record, attempt, clock) {
-            Decision::Failed { error, because } if self.falls_back(because) => {
+            Decision::Failed { error, because } if self.has_fallback_for(because) => {
                 let mut context = context.with_failure(error);
                 let outcome = self.invoke_fallback(&mut context).await;
-                fell_back(context, outcome, because)
+                after_fallback(context, outcome, because)
             }
             decision => decision,
         };
-        self.decided(record, attempt, &decision, clock);
+        self.log_decision(record, attempt, &decision, clock);
         decision
     }
 
-    /// Logs what was decided. Inside the attempt's span, so that the line belongs to its trace.
-    pub(crate) fn decided(
+    /// Logs the decision. Call it inside the attempt's span, so that the line belongs to its trace.
+    pub(crate) fn log_decision(
         &self,
         record: &Record,
         attempt: Attempt,
@@ -134,7 +135,7 @@ impl HandlerEntry {
         context: &'a mut Context,
     ) -> impl Future<Output = Outcome> + Send + use<'a> {
         let span = trace::handler(context.metadata(), false);
-        run((self.registration.invoke)(context), self.timeout(), span)
+        traced((self.registration.invoke)(context), self.timeout(), span)
     }
 
     pub(crate) fn decide(
@@ -148,58 +149,62 @@ impl HandlerEntry {
         decide(outcome, &attempt, max_retries, self.policy(), clock.now())
     }
 
-    /// Whether there is a fallback for this. A payload that is not an event has none: the
-    /// fallback takes the event.
-    pub(crate) fn falls_back(&self, because: FailedBecause) -> bool {
+    /// Whether the fallback runs after this failure. It takes the event, so it cannot run for a payload
+    /// that is not a valid event.
+    pub(crate) fn has_fallback_for(&self, because: FailedBecause) -> bool {
         self.registration.fallback.is_some() && because != FailedBecause::BadPayload
     }
 
-    /// Runs the fallback, once.
+    /// Runs the fallback.
     pub(crate) async fn invoke_fallback(&self, context: &mut Context) -> Outcome {
         match self.registration.fallback {
             Some(fallback) => {
                 let span = trace::handler(context.metadata(), true);
-                run((fallback.invoke)(context), self.timeout(), span).await
+                traced((fallback.invoke)(context), self.timeout(), span).await
             }
-            None => Outcome::Failed(HandlerError::permanent("there is no fallback")),
+            None => Outcome::Failed(HandlerError::permanent("the handler has no fallback")),
         }
     }
 }
 
-/// What a fallback's outcome makes of a handler's failure.
-pub(crate) fn fell_back(context: Context, outcome: Outcome, because: FailedBecause) -> Decision {
+/// The decision about a failed handler after its fallback has run.
+pub(crate) fn after_fallback(
+    context: Context,
+    outcome: Outcome,
+    because: FailedBecause,
+) -> Decision {
     let error = context.into_failure();
     match outcome {
         Outcome::Handled | Outcome::Skipped => {
             Decision::Completed(Completion::FellBack { error, because })
         }
         Outcome::Failed(of_fallback) => Decision::Failed {
-            error: error.and_then("fallback", &of_fallback),
+            error: error.followed_by(Followup::Fallback, &of_fallback),
             because,
         },
     }
 }
 
-/// Runs an invocation, in a span if somebody wants one.
-fn run(
+/// Runs an invocation inside its span, if tracing is on.
+fn traced(
     invocation: Invocation<'_>,
     limit: Option<Duration>,
     span: Option<Span>,
 ) -> impl Future<Output = Outcome> + Send {
     let Some(span) = span else {
-        return Either::Left(guarded(invocation, limit));
+        return Either::Left(within_limits(invocation, limit));
     };
     Either::Right(Box::pin(async move {
         let invocation = Box::pin(invocation.instrument(span.clone()));
-        let outcome = guarded(invocation, limit).await;
+        let outcome = within_limits(invocation, limit).await;
         trace::invoked(&span, &outcome);
         outcome
     }))
 }
 
-/// Runs an invocation to its end, its time limit or its panic.
-async fn guarded(invocation: Invocation<'_>, limit: Option<Duration>) -> Outcome {
-    // The invocation is dropped inside, so that a panic in a destructor is caught as well.
+/// Runs an invocation until it ends, reaches its time limit or panics.
+async fn within_limits(invocation: Invocation<'_>, limit: Option<Duration>) -> Outcome {
+    // The block owns the invocation and drops it, so a panic in a destructor is caught too.
     let limited = async move {
         match limit {
             None => invocation.await,

@@ -1,8 +1,16 @@
 //! What a handler takes and returns; see the [guide](crate::guide::handlers).
 //!
-//! The first argument is a [`ReceivedEvent`]. The others implement [`FromContext`] and are made
-//! from one [`Context`]. The result becomes an [`Outcome`], with a [`HandlerError`] if the attempt
-//! failed. A [`Fallback`] runs after the handler has failed for good.
+//! | type | purpose |
+//! |---|---|
+//! | [`Handler`] | a handler as a type, instead of a function |
+//! | [`ReceivedEvent`] | the first argument of a handler: the event |
+//! | [`FromContext`], [`Context`] | the other arguments, and the values from which they are made |
+//! | [`State`] | an argument with a value of the application |
+//! | [`Requirements`] | what an argument needs at start-up |
+//! | [`IntoOutcome`], [`Outcome`] | what a handler may return, and the result of one invocation |
+//! | [`HandlerError`], [`FailureKind`] | why an attempt failed |
+//! | [`TimedOut`], [`Panicked`] | the errors of a handler that did not return |
+//! | [`Fallback`] | a function that runs after the handler has failed permanently |
 
 mod argument;
 mod context;
@@ -16,19 +24,21 @@ mod transaction;
 
 pub use argument::{FromContext, Requirements};
 pub use context::Context;
+pub(crate) use error::Followup;
 pub use error::{BoxError, FailureKind, HandlerError, Panicked, TimedOut};
 pub use fallback::Fallback;
 pub use outcome::{IntoOutcome, Outcome};
 pub use received::ReceivedEvent;
 pub use state::State;
 pub(crate) use state::States;
-pub(crate) use transaction::Slot;
+pub(crate) use transaction::OpenTransaction;
 
 use crate::record::Metadata;
 
-/// A handler as a type: its fields are what it works with.
+/// A handler as a type. Its fields hold what the handler needs.
 ///
-/// The instance is the one given with `.state(..)`; if there is none, start-up fails and says so.
+/// The program gives the instance with `.state(..)`. Without an instance, start-up fails with
+/// [`Problem::MissingState`](crate::registry::Problem::MissingState).
 ///
 /// ```
 /// use outbox::{outbox_handler, Handler, Metadata, OutboxEvent, Registry};
@@ -61,6 +71,7 @@ use crate::record::Metadata;
     note = "write `#[outbox_handler] impl Handler<{E}> for {Self} {{ async fn handle(&self, event: {E}, meta: &Metadata) -> Result<(), E> {{ .. }} }}`"
 )]
 pub trait Handler<E>: Send + Sync + 'static {
-    /// Handles one event. May be called again with the same one: `meta.event_id()` stays the same.
+    /// Handles one event. It may be called again with the same event; `meta.event_id()` is then the
+    /// same.
     fn handle(&self, event: E, meta: &Metadata) -> impl Future<Output = impl IntoOutcome> + Send;
 }

@@ -1,16 +1,16 @@
-//! What a handler may return, and what one invocation of it came to.
+//! [`Outcome`], the result of one invocation, and [`IntoOutcome`], what a handler may return.
 
 use super::HandlerError;
 
-/// What one invocation of a handler came to.
+/// The result of one invocation of a handler.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Outcome {
-    /// It succeeded.
+    /// The handler succeeded.
     Handled,
-    /// Its `when` guard did not want the event.
+    /// The handler's `when` guard returned `false`, so the handler did not run.
     Skipped,
-    /// It failed.
+    /// The handler failed.
     Failed(HandlerError),
 }
 
@@ -29,7 +29,7 @@ pub enum Outcome {
     note = "`E` may be any `std::error::Error + Send + Sync + 'static`, `anyhow::Error`, `Box<dyn Error + Send + Sync>`, `String`, `&'static str` or `outbox::HandlerError`"
 )]
 pub trait IntoOutcome {
-    /// Whether it succeeded, or how it failed.
+    /// Converts the returned value.
     fn into_outcome(self) -> Outcome;
 }
 

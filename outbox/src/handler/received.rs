@@ -1,4 +1,4 @@
-//! [`ReceivedEvent`]: what may be a handler's first argument.
+//! [`ReceivedEvent`]: the first argument of a handler.
 
 use super::{Context, HandlerError};
 use crate::{
@@ -6,7 +6,7 @@ use crate::{
     registry::{EventMatch, TypedEvent},
 };
 
-/// What may be a handler's first argument: an [`OutboxEvent`] by value, or [`AnyEvent`].
+/// A type that may be the first argument of a handler: an [`OutboxEvent`] by value, or [`AnyEvent`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the event of an outbox handler",
     label = "expected an event by value",
@@ -41,8 +41,8 @@ impl ReceivedEvent for AnyEvent {
     }
 }
 
-/// What `#[outbox_handler(events = "..")]` may stand on: only [`AnyEvent`], because a typed event
-/// says its name itself.
+/// An event type for which `#[outbox_handler(events = "..")]` is allowed. Only [`AnyEvent`] is one,
+/// because every other event type has its own name.
 #[diagnostic::on_unimplemented(
     message = "`events = \"..\"` needs an event of type `AnyEvent`, not `{Self}`",
     label = "this event says its name itself",

@@ -1,4 +1,4 @@
-//! [`State`]: what the application gives to its handlers, one value of a type.
+//! [`State`]: values that the application gives to its handlers, one per type.
 
 use std::{
     any::{Any, TypeId, type_name},
@@ -11,8 +11,8 @@ use super::{Context, FromContext, HandlerError, Requirements};
 
 /// A handler argument: a clone of the value given with `.state(value)`.
 ///
-/// Checked at start-up: a handler whose state was never given is an error that names both.
-/// Something large or not `Clone` goes into an `Arc`.
+/// Start-up fails if a handler's state was not given; the error names the handler and the type. Put
+/// a value that is large or not `Clone` into an `Arc`.
 ///
 /// ```
 /// # use outbox::{outbox_handler, OutboxEvent, Registry, State};
@@ -47,14 +47,14 @@ impl<'a, T: Clone + Send + Sync + 'static> FromContext<'a> for State<T> {
     }
 }
 
-/// The application's values, one of each type. Written while the registry is built, then only read.
+/// The application's values, one per type. The builder writes them; after that they are only read.
 #[derive(Default)]
 pub(crate) struct States {
     values: HashMap<TypeId, Box<dyn Any + Send + Sync>>,
 }
 
 impl States {
-    /// The last value of a type wins.
+    /// Replaces an earlier value of the same type.
     pub(crate) fn insert<T: Send + Sync + 'static>(&mut self, value: T) {
         self.values.insert(TypeId::of::<T>(), Box::new(value));
     }
@@ -74,17 +74,17 @@ impl fmt::Debug for States {
     }
 }
 
-/// Found at start-up, so a handler sees it only if an argument of the user's own asks for more
-/// than it said it requires.
+/// Start-up finds missing state. This error happens only if a user's `FromContext` takes a value that
+/// its `requires` does not name.
 #[derive(Debug, thiserror::Error)]
 #[error("no state of type `{0}`: give it with `.state(..)`")]
 struct MissingState(&'static str);
 
 impl Context {
-    /// The application's value of this type.
+    /// The value of type `T` that the application gave with `.state(..)`.
     ///
     /// # Errors
-    /// When there is none. [`FromContext::requires`] turns that into an error at start-up.
+    /// There is no such value. [`FromContext::requires`] makes start-up fail instead.
     pub fn state<T: Send + Sync + 'static>(&self) -> Result<&T, HandlerError> {
         self.states
             .get::<T>()

@@ -12,7 +12,8 @@ impl<'a, Db: Database> FromContext<'a> for Tx<'a, Db> {
     fn from_context(context: &'a Context) -> Result<Self, HandlerError> {
         let slot = context.transaction.as_deref();
         let slot = slot.and_then(<dyn Any + Send + Sync>::downcast_ref);
-        let slot: &Slot<Db> = slot.ok_or_else(|| HandlerError::permanent(NoTransaction))?;
+        let slot: &OpenTransaction<Db> =
+            slot.ok_or_else(|| HandlerError::permanent(NoTransaction))?;
         match slot.0.try_lock() {
             Ok(transaction) => Ok(Self::for_handler(transaction, context.metadata.attempt())),
             Err(_) => Err(HandlerError::permanent(TwoTransactions)),
@@ -27,15 +28,15 @@ impl<'a, Db: Database> FromContext<'a> for Tx<'a, Db> {
     }
 }
 
-/// Where the transaction of one invocation is: put in before it by the dispatcher, borrowed by
-/// the handler, taken out afterwards to be committed. Dropped in between, it is rolled back.
-pub(crate) struct Slot<Db: Database>(pub(crate) Mutex<Transaction<'static, Db>>);
+/// The transaction of one invocation. The dispatcher begins it, the handler borrows it as a `Tx`, and
+/// the dispatcher commits it. If it is dropped before, it is rolled back.
+pub(crate) struct OpenTransaction<Db: Database>(pub(crate) Mutex<Transaction<'static, Db>>);
 
-/// Only where a handler is called without an outbox.
+/// Happens only if the handler is called without an outbox.
 #[derive(Debug, thiserror::Error)]
-#[error("a `Tx` of this database is there only when an outbox on it delivers the record")]
+#[error("`Tx` is only available when an outbox on the same database delivers the record")]
 struct NoTransaction;
 
 #[derive(Debug, thiserror::Error)]
-#[error("a handler can take one `Tx`, not two: there is one transaction")]
+#[error("a handler can take one `Tx`, not two: an attempt has one transaction")]
 struct TwoTransactions;

@@ -1,7 +1,7 @@
 //! The words of the outbox: events, and the records that they become.
 
 mod any_event;
-mod attempt;
+pub(crate) mod attempt;
 mod event;
 pub(crate) mod failure;
 pub(crate) mod limits;
@@ -16,7 +16,7 @@ mod record;
 mod status;
 
 pub use any_event::AnyEvent;
-pub use attempt::Attempt;
+pub(crate) use attempt::Attempt;
 pub use event::{EventData, EventKey, OutboxEvent};
 pub use metadata::Metadata;
 pub(crate) use name_pattern::NamePattern;

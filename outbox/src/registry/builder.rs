@@ -1,4 +1,4 @@
-//! From registrations, state and policies to a [`Registry`], or everything that is wrong.
+//! [`RegistryBuilder`]: collects handlers, state and policies, and checks all of them at once.
 
 use std::any::{TypeId, type_name};
 use std::{
@@ -21,8 +21,8 @@ use crate::{
     telemetry::trace::Lines,
 };
 
-/// Puts a [`Registry`] together. Nothing is checked before [`build`](Self::build), which then
-/// reports everything that is wrong in one error.
+/// Builds a [`Registry`]. [`build`](Self::build) checks everything and reports all problems in one
+/// error.
 ///
 /// ```
 /// use std::time::Duration;
@@ -46,12 +46,12 @@ pub struct RegistryBuilder {
     retry: RetryConfig,
     allow_empty: bool,
     log_keys: bool,
-    /// The outbox's, if there is one.
+    /// The outbox's database type and its name. `None` without an outbox.
     database: Option<(TypeId, &'static str)>,
 }
 
 impl RegistryBuilder {
-    /// Adds a marked function, by the type of the same name, or every marked method of a type.
+    /// Adds a marked function, or every marked method of a type.
     ///
     /// ```
     /// # use outbox::{outbox_handler, OutboxEvent, Registry};
@@ -65,8 +65,8 @@ impl RegistryBuilder {
     /// # Ok::<(), outbox::registry::RegistryError>(())
     /// ```
     ///
-    /// A type argument and not a value, because in an expression `send_receipt` is the function
-    /// itself, which knows nothing of its attributes.
+    /// `send_receipt` is a type argument here: the attribute generates a type with the function's
+    /// name. In an expression, the name would be the function, which does not know its attributes.
     pub fn handler<H: Registered>(self) -> Self {
         H::REGISTRATIONS.iter().fold(self, Self::register)
     }
@@ -76,7 +76,7 @@ impl RegistryBuilder {
         H::REGISTRATIONS.iter().fold(self, Self::register)
     }
 
-    /// The same handler twice, linked and named, is one handler.
+    /// Adds a handler. A handler that is linked and also named is added once.
     pub(super) fn register(mut self, registration: &'static Registration) -> Self {
         let same = |known: &&Registration| {
             known.id == registration.id && known.location == registration.location
@@ -87,61 +87,62 @@ impl RegistryBuilder {
         self
     }
 
-    /// Gives a value to all handlers that take a `State<T>`, or whose `&self` is a `T`. A second
-    /// value of the same type replaces the first.
+    /// Gives a value to all handlers that take a `State<T>`, and to all handlers whose `&self` is a
+    /// `T`. A second value of the same type replaces the first.
     pub fn state<T: Send + Sync + 'static>(mut self, value: T) -> Self {
         self.states.insert(value);
         self
     }
 
-    /// The policy of every handler that brings none of its own.
+    /// Sets the policy of every handler that has none of its own. It wins over the configuration.
     pub fn retry_policy(mut self, policy: impl IntoPolicy) -> Self {
         self.global = Some(policy.into_policy());
         self
     }
 
-    /// A policy for `#[retryable(policy = "name")]`. Wins over one of the same name in the
+    /// Adds a policy for `#[retryable(policy = "name")]`. It wins over a policy of the same name in the
     /// configuration.
     pub fn named_policy(mut self, name: impl Into<String>, policy: impl IntoPolicy) -> Self {
         self.named.insert(name.into(), policy.into_policy());
         self
     }
 
-    /// Gives an error type the name by which the configuration includes or excludes it.
+    /// Gives an error type a name, so that the configuration can include or exclude it.
     pub fn error_name<E: Error + 'static>(mut self, name: impl Into<Cow<'static, str>>) -> Self {
         self.error_types.push(ErrorType::named::<E>(name));
         self
     }
 
-    /// The default policy and the named ones of a configuration, and whether keys are logged.
+    /// Takes from a configuration the default policy, the named policies, and whether log lines
+    /// contain keys.
     pub fn config(mut self, config: &Config) -> Self {
         self.retry = config.retry.clone();
         self.logs_keys(config.observability.log_keys)
     }
 
-    /// Whether keys may be logged, if nobody has said so yet.
+    /// Allows keys in log lines if `may` is true. It never takes the permission back.
     pub(crate) fn logs_keys(mut self, may: bool) -> Self {
         self.log_keys |= may;
         self
     }
 
-    /// No handler at all is not an error: for a process that only publishes.
+    /// Allows a registry without handlers, for a process that only publishes.
     pub fn allow_empty(mut self) -> Self {
         self.allow_empty = true;
         self
     }
 
-    /// Handlers that take a `Tx` take one of this database.
+    /// Sets the outbox's database. A handler's `Tx` has to be of the same database.
     pub(crate) fn on_database<Db: 'static>(mut self) -> Self {
         self.database = Some((TypeId::of::<Db>(), type_name::<Db>()));
         self
     }
 
-    /// Checks everything and resolves the policy of each handler.
+    /// Checks everything and chooses the policy of each handler.
     ///
     /// # Errors
-    /// When there is no handler, an id is taken twice, a state is missing, or a policy does not
-    /// exist or contradicts itself: one error that lists all of it.
+    /// There is no handler, an id belongs to two handlers, a state is missing, or a policy does not
+    /// exist or cannot be built. The error lists every [`Problem`].
     pub fn build(self) -> Result<Registry, RegistryError> {
         let mut problems = Vec::new();
         if self.registrations.is_empty() && !self.allow_empty {
@@ -171,35 +172,33 @@ impl RegistryBuilder {
         };
         for handler in &registry.handlers() {
             tracing::debug!(
-                id = handler.id,
+                handler = handler.id,
                 event = handler.event,
                 policy = handler.policy,
-                source = %handler.source,
+                policy_source = %handler.source,
                 location = %handler.location,
-                "outbox handler"
+                "handler registered"
             );
         }
-        tracing::info!(
-            handlers = registry.handlers.len(),
-            "outbox handlers registered"
-        );
+        tracing::info!(handlers = registry.handlers.len(), "registry built");
         Ok(registry)
     }
 }
 
-/// Every id and alias, to its place in the sorted list. They share one namespace.
+/// Every id and alias with the handler's index in `registrations`. Ids and aliases share one
+/// namespace.
 fn index(
     registrations: &[&'static Registration],
     problems: &mut Vec<Problem>,
 ) -> HashMap<&'static str, usize> {
     let mut by_id = HashMap::new();
-    for (place, registration) in registrations.iter().enumerate() {
+    for (position, registration) in registrations.iter().enumerate() {
         for id in [registration.id].iter().chain(registration.aliases) {
             let location = registration.location;
             if id.len() > LONGEST_NAME {
                 problems.push(Problem::LongId { id, location });
             }
-            if let Some(first) = by_id.insert(*id, place) {
+            if let Some(first) = by_id.insert(*id, position) {
                 problems.push(Problem::DuplicateId {
                     id,
                     first: registrations[first].location,
@@ -211,7 +210,7 @@ fn index(
     by_id
 }
 
-/// What a handler and its fallback need has to be there.
+/// Checks that the program gave every state that a handler and its fallback take.
 fn check_arguments(registration: &Registration, states: &States, problems: &mut Vec<Problem>) {
     let (handler, location) = (registration.id, registration.location);
     let mut requirements = Requirements::default();
@@ -236,8 +235,8 @@ fn check_arguments(registration: &Registration, states: &States, problems: &mut 
     }
 }
 
-/// The transaction that a handler takes is one of the outbox's database. Without an outbox there
-/// is none; the attempt fails then.
+/// Checks that a handler's `Tx` is of the outbox's database. Without an outbox there is nothing to
+/// compare with, and an attempt of such a handler fails.
 fn check_transaction(
     registration: &Registration,
     database: Option<(TypeId, &'static str)>,
@@ -260,7 +259,7 @@ fn check_transaction(
     }
 }
 
-/// Every name that an error type has.
+/// The names of all error types: built-in, linked, and given to the builder.
 fn error_names(own: Vec<ErrorType>, problems: &mut Vec<Problem>) -> ErrorNames {
     let mut names = ErrorNames::linked().unwrap_or_else(|duplicate| {
         problems.push(duplicate.into());

@@ -1,10 +1,11 @@
-//! What somebody probably meant.
+//! [`nearest`]: the known name that a mistyped name probably means.
 
-/// Longer than any name that is looked up here; beyond it, comparing is a waste of memory.
+/// Names longer than this (in characters) are not compared: no known name is as long, and the
+/// comparison needs memory for each character.
 const LONGEST: usize = 100;
 
-/// The known name most like `name`, if one is like it at all. Another way of writing the same
-/// words (`maxRetries`, `max_retries`) or the end of a path (`io::Error`) is the same.
+/// The known name that is most similar to `name`, if one is similar enough. Another case style
+/// (`maxRetries`, `max_retries`) and the end of a path (`io::Error`) count as equal.
 pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let count = name.chars().count();
     if count > LONGEST {

@@ -1,9 +1,11 @@
-//! The policies that handlers share, and the one that each handler ends up with.
+//! [`Policies`]: the retry policies that handlers share, and the choice of one for each handler.
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::Transactions;
-use super::{AttributePolicy, HandlerEntry, Instances, Problem, Registration};
+use super::{
+    AttributePolicy, HandlerEntry, Instances, PolicyPlace, Problem, Registration,
+    handler_entry::Transactions,
+};
 use crate::{
     config::{RetryConfig, error_names::ErrorNames},
     handler::States,
@@ -14,16 +16,17 @@ use crate::{
 
 pub(super) type Policy = Arc<dyn RetryPolicy>;
 
-/// The policies that are not a handler's own.
+/// The policies that the builder and the configuration set.
 pub(super) struct Policies {
     global: Option<Policy>,
+    /// `None` for a policy that could not be built, which `check` has reported.
     named: BTreeMap<String, Option<Policy>>,
     configured: Option<Policy>,
     default: Policy,
 }
 
 impl Policies {
-    /// Builds those of the configuration, and reports each that cannot be built.
+    /// Builds the policies of the configuration, and reports each policy that cannot be built.
     pub(super) fn check(
         global: Option<Result<Policy, PolicyError>>,
         mut named: BTreeMap<String, Result<Policy, PolicyError>>,
@@ -41,37 +44,27 @@ impl Policies {
             .as_ref()
             .map(|policy| policy.builder_with(names).into_policy());
         let default = RetryConfig::default().builder_with(names).into_policy();
-        let mut sound = |place: String, policy: Result<Policy, PolicyError>| {
+        let mut checked = |place: PolicyPlace, policy: Result<Policy, PolicyError>| {
             policy
                 .map_err(|source| problems.push(Problem::Policy { place, source }))
                 .ok()
         };
         Self {
-            global: global.and_then(|policy| {
-                sound(
-                    "the policy given with `.retry_policy(..)`".to_owned(),
-                    policy,
-                )
-            }),
+            global: global.and_then(|policy| checked(PolicyPlace::Global, policy)),
             named: named
                 .into_iter()
                 .map(|(name, policy)| {
-                    let policy = sound(format!("the named policy `{name}`"), policy);
+                    let policy = checked(PolicyPlace::Named(name.clone()), policy);
                     (name, policy)
                 })
                 .collect(),
-            configured: configured.and_then(|policy| {
-                sound(
-                    "the `retry` section of the configuration".to_owned(),
-                    policy,
-                )
-            }),
-            default: sound("the default policy".to_owned(), default)
+            configured: configured.and_then(|policy| checked(PolicyPlace::Configuration, policy)),
+            default: checked(PolicyPlace::Default, default)
                 .unwrap_or_else(|| Arc::new(Retry::default())),
         }
     }
 
-    /// The handler with its policy; `None` if something is wrong with it, which is then reported.
+    /// The handler with its policy. `None` if its `#[retryable]` is wrong, which is then reported.
     pub(super) fn resolve(
         &self,
         registration: &'static Registration,
@@ -119,7 +112,7 @@ impl Policies {
                 })
                 .ok(),
             AttributePolicy::Named(name) => match self.named.get(name) {
-                // A name whose policy is broken has been reported already.
+                // `check` has reported a named policy that cannot be built.
                 Some(policy) => policy.clone(),
                 None => {
                     let names = self.named.keys().map(String::as_str);

@@ -1,14 +1,13 @@
-//! What can be wrong at start-up, all of it in one error.
+//! [`RegistryError`]: everything that is wrong at start-up, in one error.
 
-use std::fmt;
+use std::{error::Error, fmt, iter};
 
-use super::Location;
-use crate::{
-    config::DuplicateErrorName,
-    retry::{NoHandler, PolicyError},
-};
+use super::{Location, NoHandler};
+use crate::{config::DuplicateErrorName, retry::PolicyError};
 
-/// Everything that keeps the registry from being built.
+/// Everything that prevents the registry from being built.
+///
+/// The text lists each problem with its causes, so there is no `source()`.
 ///
 /// ```
 /// use outbox::Registry;
@@ -26,31 +25,31 @@ pub struct RegistryError {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Problem {
-    /// Nothing is registered at all.
+    /// The registry has no handler.
     #[error(
         "no handler is registered: mark an `async fn` with `#[outbox_handler]`; if your handlers are in another crate, name it once (`use my_handlers as _;`), or it is not linked; a process that only publishes says `.allow_empty()`"
     )]
     Empty,
-    /// Two handlers answer to the same id or alias.
+    /// Two handlers have the same id or alias.
     #[error(
         "the id `{id}` stands for two handlers, at {first} and at {second}: give one of them another with `#[outbox_handler(id = \"..\")]`"
     )]
     DuplicateId {
         /// The id or alias.
         id: &'static str,
-        /// One of them.
+        /// The source location of one handler.
         first: Location,
-        /// The other.
+        /// The source location of the other.
         second: Location,
     },
-    /// An id longer than the column that stores it.
+    /// An id or alias is longer than the column that stores it.
     #[error(
         "{location}: the id `{id}` is longer than 255 bytes: give a shorter one with `#[outbox_handler(id = \"..\")]`"
     )]
     LongId {
         /// The id or alias.
         id: &'static str,
-        /// Where the handler stands.
+        /// The source location of the handler.
         location: Location,
     },
     /// A handler needs a value that the application did not give.
@@ -60,72 +59,97 @@ pub enum Problem {
         handler: &'static str,
         /// The type of the value.
         ty: &'static str,
-        /// Where the handler stands.
+        /// The source location of the handler.
         location: Location,
     },
-    /// A handler takes an argument that only a fallback can have.
+    /// A handler takes an argument that only a fallback may take.
     #[error(
         "{location}: handler `{handler}` takes a `&HandlerError`, which only a fallback can: remove the argument"
     )]
     FailureArgument {
         /// The id of the handler.
         handler: &'static str,
-        /// Where the handler stands.
+        /// The source location of the handler.
         location: Location,
     },
-    /// A handler takes the transaction of another database than the outbox's.
+    /// A handler takes a transaction of another database than the outbox's.
     #[error(
         "{location}: handler `{handler}` takes a `Tx` of `{taken}`, but this outbox is on `{outbox}`: take one of that database, or use a pool of the other as `State`"
     )]
     OtherDatabase {
         /// The id of the handler.
         handler: &'static str,
-        /// The database of its argument.
+        /// The database type of the argument.
         taken: &'static str,
-        /// The outbox's database.
+        /// The database type of the outbox.
         outbox: &'static str,
-        /// Where the handler stands.
+        /// The source location of the handler.
         location: Location,
     },
-    /// `#[retryable(policy = "..")]` names a policy that nobody gave.
+    /// `#[retryable(policy = "..")]` names a policy that does not exist.
     #[error(
         "{location}: handler `{handler}` names the policy `{name}`, which does not exist{}: give it with `.named_policy(\"{name}\", ..)` or under `retry.policies.{name}` in the configuration",
         .nearest.as_ref().map(|nearest| format!(" (the nearest is `{nearest}`)")).unwrap_or_default()
     )]
     UnknownPolicy {
-        /// The name as written.
+        /// The name in the attribute.
         name: &'static str,
-        /// The existing name most like it.
+        /// The existing name that is most similar.
         nearest: Option<String>,
         /// The id of the handler.
         handler: &'static str,
-        /// Where the handler stands.
+        /// The source location of the handler.
         location: Location,
     },
-    /// The policy of a handler contradicts itself.
-    #[error("{location}: the retry policy of handler `{handler}` cannot be built: {source}")]
+    /// The `#[retryable]` of a handler has values that are invalid together.
+    #[error("{location}: the retry policy of handler `{handler}` cannot be built")]
     HandlerPolicy {
         /// The id of the handler.
         handler: &'static str,
-        /// Where the handler stands.
+        /// The source location of the handler.
         location: Location,
-        /// What is wrong with it.
+        /// The reason.
         source: PolicyError,
     },
-    /// A policy given to the builder or in the configuration contradicts itself.
-    #[error("{place} cannot be built: {source}")]
+    /// A policy of the builder or of the configuration has values that are invalid together.
+    #[error("{place} cannot be built")]
     Policy {
-        /// Where the policy was given.
-        place: String,
-        /// What is wrong with it.
+        /// Where the program or the configuration sets the policy.
+        place: PolicyPlace,
+        /// The reason.
         source: PolicyError,
     },
-    /// An error type was given a name that another one has already.
+    /// Two error types have the same name.
     #[error(transparent)]
     DuplicateErrorName(#[from] DuplicateErrorName),
-    /// An event that has to be handled is not.
+    /// An event that [`Registry::require`](crate::Registry::require) names has no handler.
     #[error(transparent)]
     NoHandler(#[from] NoHandler),
+}
+
+/// Where a policy that several handlers may share is set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PolicyPlace {
+    /// `.retry_policy(..)` on the builder.
+    Global,
+    /// `.named_policy(..)` on the builder, or `retry.policies` in the configuration.
+    Named(String),
+    /// The `retry` section of the configuration.
+    Configuration,
+    /// The library's own default.
+    Default,
+}
+
+impl fmt::Display for PolicyPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Global => f.write_str("the policy given with `.retry_policy(..)`"),
+            Self::Named(name) => write!(f, "the named policy `{name}`"),
+            Self::Configuration => f.write_str("the `retry` section of the configuration"),
+            Self::Default => f.write_str("the default policy"),
+        }
+    }
 }
 
 impl RegistryError {
@@ -145,23 +169,42 @@ impl RegistryError {
 
 impl fmt::Display for RegistryError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &*self.problems {
-            [only] => write!(f, "the outbox cannot start: {only}"),
-            several => {
-                write!(f, "the outbox cannot start, for {} reasons:", several.len())?;
-                several
-                    .iter()
-                    .try_for_each(|problem| write!(f, "\n  - {problem}"))
-            }
+        if let [only] = &*self.problems {
+            f.write_str("the outbox cannot start: ")?;
+            return write_with_causes(f, only);
         }
+        let count = self.problems.len();
+        write!(f, "the outbox cannot start, for {count} reasons:")?;
+        self.problems.iter().try_for_each(|problem| {
+            f.write_str("\n  - ")?;
+            write_with_causes(f, problem)
+        })
     }
 }
 
-impl std::error::Error for RegistryError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match &*self.problems {
-            [only] => only.source(),
-            _ => None,
-        }
+fn write_with_causes(f: &mut fmt::Formatter<'_>, problem: &Problem) -> fmt::Result {
+    write!(f, "{problem}")?;
+    iter::successors(problem.source(), |&cause| cause.source())
+        .try_for_each(|cause| write!(f, ": {cause}"))
+}
+
+impl Error for RegistryError {}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use crate::{Registry, Retry};
+
+    #[test]
+    fn a_cause_is_printed_once() {
+        let impossible = Retry::builder().fixed(Duration::ZERO);
+        let built = Registry::builder().allow_empty().retry_policy(impossible);
+        let error = anyhow::Error::new(built.build().unwrap_err());
+        assert_eq!(
+            format!("{error:#}"),
+            "the outbox cannot start: the policy given with `.retry_policy(..)` cannot be built: \
+             the fixed delay must be longer than zero"
+        );
     }
 }

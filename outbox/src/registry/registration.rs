@@ -1,5 +1,6 @@
-//! What `#[outbox_handler]` leaves behind for each handler: constant data and plain functions,
-//! so that nothing runs before the registry is built. The only place that names `inventory`.
+//! [`Registration`]: what `#[outbox_handler]` generates for each handler. It consists of constants
+//! and function pointers, so no code runs before the registry is built. Only this file names
+//! `inventory`.
 
 use std::{fmt, pin::Pin, sync::Arc, time::Duration};
 
@@ -13,77 +14,77 @@ use crate::{
     retry::{PolicyError, RetryPolicy},
 };
 
-/// A future that borrows the invocation's context.
+/// The future of one invocation. It borrows the context.
 pub type Invocation<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
 
-/// One handler, as constant data. Made by `#[outbox_handler]` only.
+/// One handler, as constant data. Only `#[outbox_handler]` makes one.
 #[derive(Debug)]
 pub struct Registration {
     /// The stored id.
     pub id: &'static str,
     /// Older ids.
     pub aliases: &'static [&'static str],
-    /// Where it stands in the source.
+    /// The source location of the handler.
     pub location: Location,
-    /// Which events it wants.
+    /// Which events the handler takes.
     pub event: EventMatch,
-    /// Adds what the arguments need.
+    /// Adds the requirements of the handler's arguments.
     pub requires: fn(&mut Requirements),
-    /// Decodes the event, asks the guard, makes the arguments, runs the handler.
+    /// Decodes the event, calls the guard, makes the arguments and runs the handler.
     pub invoke: for<'a> fn(&'a Context) -> Invocation<'a>,
-    /// What runs when it has failed for good.
+    /// Runs after a permanent failure.
     pub fallback: Option<FallbackFn>,
-    /// How long one invocation may take.
+    /// The time limit of one invocation.
     pub timeout: Option<Duration>,
-    /// How many invocations may run at once in this process.
+    /// How many invocations may run at the same time in this process.
     pub concurrency: Option<u32>,
-    /// What that does to its lane.
+    /// What a permanent failure does to later records of the lane.
     pub on_permanent_failure: PermanentFailure,
-    /// From `impl RetryAware`, if there is one.
+    /// The policy of `impl RetryAware`.
     pub of_trait: Option<TraitPolicy>,
-    /// From `#[retryable]`, if there is one.
+    /// The policy of `#[retryable]`.
     pub of_attribute: Option<AttributePolicy>,
 }
 
-/// The two sides of a fallback: what it needs, and how it is run.
+/// A fallback, as constant data.
 #[derive(Debug, Clone, Copy)]
 pub struct FallbackFn {
-    /// Adds what its arguments need.
+    /// Adds the requirements of its arguments.
     pub requires: fn(&mut Requirements),
-    /// Decodes the event, makes the arguments, runs it.
+    /// Decodes the event, makes the arguments and runs the fallback.
     pub invoke: for<'a> fn(&'a Context) -> Invocation<'a>,
 }
 
-/// Asks a handler's `RetryAware` for its policy; `None` if the instance it belongs to is missing.
+/// Gets the policy of a handler's `RetryAware`. `None` if the program did not give the instance.
 pub type TraitPolicy = fn(&Instances<'_>) -> Option<Arc<dyn RetryPolicy>>;
 
-/// The application's values, as [`TraitPolicy`] sees them.
+/// The application's values, for a [`TraitPolicy`].
 #[derive(Debug)]
 pub struct Instances<'a>(pub(crate) &'a States);
 
 impl Instances<'_> {
-    /// The value of this type, if it was given.
+    /// The value of type `T`, if the program gave one.
     #[must_use]
     pub fn get<T: 'static>(&self) -> Option<&T> {
         self.0.get()
     }
 }
 
-/// What `#[retryable]` says.
+/// The policy of a `#[retryable]`.
 #[derive(Debug, Clone, Copy)]
 pub enum AttributePolicy {
     /// `policy = "name"`.
     Named(&'static str),
-    /// Anything else.
+    /// Any other form.
     Built(fn() -> Result<Arc<dyn RetryPolicy>, PolicyError>),
 }
 
-/// Which events a handler wants.
+/// Which events a handler takes.
 #[derive(Debug, Clone, Copy)]
 pub enum EventMatch {
-    /// Those of its event type.
+    /// The events of one type.
     Typed(TypedEvent),
-    /// Those whose name matches one of the patterns.
+    /// The events whose name matches one of the patterns.
     Patterns(&'static [&'static str]),
 }
 
@@ -116,22 +117,22 @@ impl fmt::Display for EventMatch {
     }
 }
 
-/// What a record that failed for good does to the records behind it in its lane.
+/// What a permanent failure of a record does to later records of its lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum PermanentFailure {
-    /// They wait until it is replayed or discarded.
+    /// Later records wait until an operator replays or discards the failed one.
     Block,
-    /// They go on.
+    /// Later records are delivered.
     Skip,
 }
 
-/// Where in the source a handler stands.
+/// A place in the source code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[expect(clippy::exhaustive_structs, reason = "written by generated code")]
 pub struct Location {
-    /// The file, as the compiler was given it.
+    /// The path of the file, as `file!()` reports it.
     pub file: &'static str,
     /// The line, from 1.
     pub line: u32,
@@ -145,8 +146,8 @@ impl fmt::Display for Location {
     }
 }
 
-/// A type that stands for one or more marked handlers: a function's namesake, or a type with a
-/// marked `impl` block. `Of` is the event for `impl Handler<Of> for T`.
+/// A type that stands for one or more handlers: the type that `#[outbox_handler]` generates for a
+/// function, or a type with a marked `impl` block. `Of` is the event of `impl Handler<Of> for T`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a handler marked with `#[outbox_handler]`",
     label = "not a marked handler",
@@ -157,7 +158,7 @@ pub trait Registered<Of = ()> {
     const REGISTRATIONS: &'static [Registration];
 }
 
-/// Handlers that registered themselves by being linked.
+/// Handlers that are registered because they are linked.
 #[cfg(feature = "inventory")]
 #[derive(Debug)]
 pub struct Submission(pub &'static [Registration]);
@@ -165,7 +166,7 @@ pub struct Submission(pub &'static [Registration]);
 #[cfg(feature = "inventory")]
 inventory::collect!(Submission);
 
-/// An error type that registered its name by being linked.
+/// The name of an error type, registered because it is linked.
 #[cfg(feature = "inventory")]
 #[expect(
     missing_debug_implementations,
@@ -179,7 +180,7 @@ pub struct NamedErrorType {
 
 #[cfg(feature = "inventory")]
 impl NamedErrorType {
-    /// The type `E` under this name.
+    /// Names the type `E`.
     #[must_use]
     pub const fn new<E: std::error::Error + 'static>(name: &'static str) -> Self {
         Self {
@@ -192,7 +193,7 @@ impl NamedErrorType {
 #[cfg(feature = "inventory")]
 inventory::collect!(NamedErrorType);
 
-/// Every handler that is linked into this program, in no particular order.
+/// Every handler that is linked into this program, in any order.
 #[cfg(feature = "inventory")]
 pub(super) fn linked() -> impl Iterator<Item = &'static Registration> {
     inventory::iter::<Submission>
@@ -200,7 +201,7 @@ pub(super) fn linked() -> impl Iterator<Item = &'static Registration> {
         .flat_map(|submission| submission.0)
 }
 
-/// Every error type that is linked into this program with a name of its own.
+/// Every error type that has a name and is linked into this program.
 #[cfg(feature = "inventory")]
 pub(crate) fn linked_error_types() -> impl Iterator<Item = (&'static str, ErrorType)> {
     inventory::iter::<NamedErrorType>

@@ -1,4 +1,4 @@
-//! What is registered, for people and for tools.
+//! [`Report`]: a description of the registered handlers, for people and for tools.
 
 use std::fmt;
 
@@ -7,8 +7,8 @@ use serde::Serialize;
 use super::{EventMatch, HandlerEntry, Location, PermanentFailure};
 use crate::retry::PolicySource;
 
-/// Every handler with its event, its policy and where that came from. `Display` is a table for
-/// people, `Serialize` for tools.
+/// Describes every handler: its event, its policy, and where the policy was set. `Display` writes a
+/// text for people, `Serialize` writes data for tools.
 ///
 /// ```
 /// # use outbox::{OutboxEvent, Registry, outbox_handler, retry::PolicySource};
@@ -30,33 +30,33 @@ pub struct Report {
     handlers: Vec<HandlerReport>,
 }
 
-/// One handler as it will run.
+/// Describes one handler.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct HandlerReport {
-    /// Its stored id.
+    /// The id under which the database knows the handler.
     pub id: &'static str,
-    /// Older ids that still mean it.
+    /// Older ids of the handler.
     pub aliases: &'static [&'static str],
-    /// The event's stored name, or the patterns of names.
+    /// The name of the event, or the patterns of event names.
     pub event: String,
-    /// The Rust type of the event; none for patterns.
+    /// The Rust type of the event. `None` for patterns.
     pub event_type: Option<&'static str>,
-    /// The policy in words.
+    /// A short description of the retry policy.
     pub policy: String,
-    /// Where the policy came from.
+    /// Where the policy was set.
     pub source: PolicySource,
-    /// Weaker places that named a policy too, and lost.
+    /// Weaker places that set a policy too. Their policies are not used.
     pub shadows: Vec<PolicySource>,
-    /// How long one invocation may take, in milliseconds.
+    /// The time limit of one invocation, in milliseconds.
     pub timeout_ms: Option<u128>,
-    /// How many invocations may run at once in this process.
+    /// How many invocations may run at the same time in this process.
     pub concurrency: Option<u32>,
-    /// What a failure for good does to its lane.
+    /// What a permanent failure does to later records of the lane.
     pub on_permanent_failure: PermanentFailure,
-    /// Whether there is a fallback.
+    /// Whether the handler has a fallback.
     pub fallback: bool,
-    /// Where it stands in the source.
+    /// The source location of the handler.
     pub location: Location,
 }
 
@@ -66,7 +66,7 @@ impl Report {
         Self { handlers }
     }
 
-    /// The handlers, by id.
+    /// The handlers, sorted by id.
     pub fn iter(&self) -> std::slice::Iter<'_, HandlerReport> {
         self.handlers.iter()
     }

@@ -1,8 +1,7 @@
-//! The delay before a retry, as plain arithmetic: no state, no randomness, no clock.
+//! The delay before a retry, as functions without state and without a clock.
 //!
-//! Useful outside handlers too, wherever something is tried again. `failure_count` is 1 for
-//! the delay after the first failure. None of these functions panics or overflows, whatever
-//! the count: a delay that would be longer than its `max` is `max`.
+//! They can be used outside handlers too. `failure_count` is 1 for the delay after the first
+//! failure. No function panics or overflows: a delay above `max` becomes `max`.
 //!
 //! ```
 //! use std::time::Duration;
@@ -17,9 +16,9 @@ use std::time::Duration;
 
 use super::random::{Random, between, nanos};
 
-/// A delay for each failure: the strategy behind [`RetryBuilder::backoff`](crate::retry::RetryBuilder::backoff).
+/// A back-off of your own, for [`RetryBuilder::backoff`](crate::retry::RetryBuilder::backoff).
 ///
-/// Every closure `Fn(u32) -> Duration` is one:
+/// Every closure `Fn(u32) -> Duration` implements it:
 ///
 /// ```
 /// use std::time::Duration;
@@ -35,7 +34,7 @@ use super::random::{Random, between, nanos};
 /// # Ok::<(), outbox::retry::PolicyError>(())
 /// ```
 pub trait Backoff: Send + Sync {
-    /// The delay after the `failure_count`-th failure, counted from 1.
+    /// The delay after the `failure_count`-th failure. The first failure is 1.
     fn delay(&self, failure_count: u32) -> Duration;
 }
 
@@ -72,8 +71,8 @@ pub fn exponential(
     scale(initial, multiplier.powf(steps)).min(max)
 }
 
-/// Decorrelated jitter: uniform in `[initial, min(3 * previous, max)]`, where `previous` is the
-/// delay that was drawn last time (`initial` for the first).
+/// Decorrelated jitter: uniform in `[initial, min(3 * previous, max)]`. `previous` is the delay that
+/// the call before this one returned, and `initial` for the first call.
 ///
 /// ```
 /// use std::time::Duration;
@@ -97,10 +96,10 @@ pub fn decorrelated(
     between(random, initial, high)
 }
 
-/// `duration * factor` to the nearest nanosecond, or the longest duration there is.
+/// `duration * factor`, rounded to nanoseconds, at most `Duration::MAX`.
 pub(crate) fn scale(duration: Duration, factor: f64) -> Duration {
-    // 2^94 nanoseconds is the most a `Duration` holds; beyond 2^53 a float counts in steps of
-    // more than one, which is then far below a millionth of the delay.
+    // A `Duration` holds up to 2^94 nanoseconds. Above 2^53 a float is not exact, but its error stays
+    // below a millionth of the delay.
     #[expect(
         clippy::cast_precision_loss,
         reason = "see above: the relative error is below 2^-52"

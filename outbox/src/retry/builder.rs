@@ -1,19 +1,19 @@
-//! [`Retry`]: the ready-made policy, put together by its builder.
+//! [`Retry`], the ready-made policy, and [`RetryBuilder`].
 
 use std::{error::Error, fmt, sync::Arc, time::Duration};
 
 use humantime::format_duration as words;
 
 use super::{
-    Jitter, PolicyError, Random, RetryPolicy, ThreadRandom,
+    Jitter, PolicyDuration, PolicyError, Random, RetryPolicy, ThreadRandom,
     backoff::Backoff,
+    curve::Curve,
     filter::{ErrorType, Filter},
     jitter::Delays,
-    shape::Shape,
 };
 use crate::handler::HandlerError;
 
-/// A retry policy from a back-off, a jitter, rules over errors and limits.
+/// A retry policy made of a back-off, a jitter, limits, and rules for error types.
 ///
 /// ```
 /// use std::{io, time::Duration};
@@ -32,18 +32,19 @@ use crate::handler::HandlerError;
 /// # Ok::<(), outbox::retry::PolicyError>(())
 /// ```
 ///
-/// `Retry::default()` is the builder's default: 3 retries, 5 s apart, on any error.
+/// `Retry::default()` has the builder's defaults: 3 retries, 5 s apart, after any error. A handler
+/// for which no policy is set anywhere uses another one: see [`PolicySource::Default`](super::PolicySource::Default).
 #[derive(Clone)]
 pub struct Retry {
     settings: RetryBuilder,
 }
 
 impl Retry {
-    /// Starts from 3 retries, a fixed delay of 5 s, no jitter, any error.
+    /// Starts with 3 retries, a fixed delay of 5 s, no jitter, and retries after any error.
     pub const fn builder() -> RetryBuilder {
         RetryBuilder {
             max_retries: 3,
-            shape: Shape::Fixed {
+            curve: Curve::Fixed {
                 delay: Duration::from_secs(5),
             },
             custom: None,
@@ -55,7 +56,7 @@ impl Retry {
         }
     }
 
-    /// A builder with this policy's values, to refine them.
+    /// A builder with the values of this policy, to change some of them.
     pub fn to_builder(&self) -> RetryBuilder {
         self.settings.clone()
     }
@@ -69,10 +70,11 @@ impl Default for Retry {
     }
 }
 
-/// Puts a [`Retry`] together. Each method returns a new builder; the last call of a kind wins,
-/// except for the rules over errors, which add up.
+/// Builds a [`Retry`]. A later call of a method replaces an earlier one, except for the rules for
+/// error types, which accumulate.
 ///
-/// `const` up to the rules over errors, so a builder can be a constant, and a constant builder a policy:
+/// The back-off and the limits are `const fn`. A builder can therefore be a constant, and a constant
+/// builder can be the policy of a handler:
 ///
 /// ```
 /// # use std::time::Duration;
@@ -90,34 +92,35 @@ impl Default for Retry {
 #[must_use = "a builder does nothing until `build`"]
 pub struct RetryBuilder {
     max_retries: u32,
-    shape: Shape,
-    /// Read while `shape` is `Custom`. Apart from it so that `shape` can be set in a `const fn`,
-    /// where nothing may be dropped.
+    curve: Curve,
+    /// Used while `curve` is `Custom`. It is not a field of that variant, because a `const fn` that
+    /// sets `curve` may not drop an `Arc`.
     custom: Option<Arc<dyn Backoff>>,
     jitter: Jitter,
     filter: Filter,
     max_elapsed: Option<Duration>,
     random: Option<Arc<dyn Random>>,
-    /// The first thing found wrong before `build`, which reports it.
+    /// The first mistake found before `build`, which returns it as its error.
     mistake: Option<PolicyError>,
 }
 
 impl RetryBuilder {
-    /// Tries again up to `n` times: `n + 1` invocations in all. 0 means one try.
+    /// At most `n` retries, which is `n + 1` invocations. With 0 there is one invocation.
     pub const fn max_retries(mut self, n: u32) -> Self {
         self.max_retries = n;
         self
     }
 
-    /// The same delay after each failure.
+    /// The same delay after every failure.
     pub const fn fixed(mut self, delay: Duration) -> Self {
-        self.shape = Shape::Fixed { delay };
+        self.curve = Curve::Fixed { delay };
         self
     }
 
-    /// `initial` after the first failure, `increment` more after each further one, up to `max`.
+    /// The delay is `initial` after the first failure and grows by `increment` with each further
+    /// failure, up to `max`.
     pub const fn linear(mut self, initial: Duration, increment: Duration, max: Duration) -> Self {
-        self.shape = Shape::Linear {
+        self.curve = Curve::Linear {
             initial,
             increment,
             max,
@@ -125,9 +128,10 @@ impl RetryBuilder {
         self
     }
 
-    /// `initial` after the first failure, `multiplier` times as long after each further one, up to `max`.
+    /// The delay is `initial` after the first failure and is multiplied by `multiplier` with each
+    /// further failure, up to `max`.
     pub const fn exponential(mut self, initial: Duration, multiplier: f64, max: Duration) -> Self {
-        self.shape = Shape::Exponential {
+        self.curve = Curve::Exponential {
             initial,
             multiplier,
             max,
@@ -135,38 +139,39 @@ impl RetryBuilder {
         self
     }
 
-    /// A back-off of your own.
+    /// Uses a back-off of your own.
     pub fn backoff(mut self, backoff: impl Backoff + 'static) -> Self {
-        self.shape = Shape::Custom;
+        self.curve = Curve::Custom;
         self.custom = Some(Arc::new(backoff));
         self
     }
 
-    /// Spreads the delays. A [`Duration`] means that much earlier or later.
+    /// Spreads the delays at random. A [`Duration`] means [`Jitter::Around`].
     pub fn jitter(mut self, jitter: impl Into<Jitter>) -> Self {
         self.jitter = jitter.into();
         self
     }
 
-    /// No retry starts later than this after the first failure.
+    /// No retry starts more than `limit` after the first failure.
     pub const fn max_elapsed(mut self, limit: Duration) -> Self {
         self.max_elapsed = Some(limit);
         self
     }
 
-    /// Retries errors of this type, or caused by one. With this or [`retry_if`](Self::retry_if),
-    /// nothing else is retried.
+    /// Retries an error of type `E`, and an error whose chain of sources contains one. With this
+    /// rule or [`retry_if`](Self::retry_if), errors that no rule names are not retried.
     pub fn retry_on<E: Error + 'static>(self) -> Self {
         self.retry_on_type(ErrorType::of::<E>())
     }
 
-    /// Never retries errors of this type, or caused by one, whatever else is said.
+    /// Never retries an error of type `E`, nor an error whose chain of sources contains one. This
+    /// rule wins over all others.
     pub fn no_retry_on<E: Error + 'static>(self) -> Self {
         self.no_retry_on_type(ErrorType::of::<E>())
     }
 
-    /// Retries errors that the predicate accepts. With this or [`retry_on`](Self::retry_on),
-    /// nothing else is retried.
+    /// Retries an error for which the predicate returns `true`. With this rule or
+    /// [`retry_on`](Self::retry_on), errors that no rule names are not retried.
     pub fn retry_if(
         mut self,
         predicate: impl Fn(&HandlerError) -> bool + Send + Sync + 'static,
@@ -175,7 +180,7 @@ impl RetryBuilder {
         self
     }
 
-    /// Draws jitter from this source instead of the thread's generator.
+    /// Takes the random numbers for jitter from this source instead of [`ThreadRandom`].
     pub fn random(mut self, random: impl Random + 'static) -> Self {
         self.random = Some(Arc::new(random));
         self
@@ -196,27 +201,27 @@ impl RetryBuilder {
         self
     }
 
-    /// The policy.
+    /// Checks the values and makes the policy.
     ///
     /// # Errors
-    /// When a delay is zero, a multiplier is not above 1.0, a cap is below the first delay, or a
-    /// name from the configuration stands for no error type.
+    /// A duration is zero, a multiplier is not above 1.0, the longest delay is below the first one,
+    /// or a name in the configuration belongs to no error type.
     pub fn build(self) -> Result<Retry, PolicyError> {
         if let Some(mistake) = self.mistake {
             return Err(mistake);
         }
-        self.shape.check()?;
+        self.curve.check()?;
         self.jitter.check()?;
         if self.max_elapsed == Some(Duration::ZERO) {
-            return Err(PolicyError::ZeroDuration("the longest elapsed time"));
+            return Err(PolicyError::ZeroDuration(PolicyDuration::MaxElapsed));
         }
         Ok(Retry { settings: self })
     }
 
     fn base(&self, failure_count: u32) -> Duration {
-        match (self.shape, &self.custom) {
-            (Shape::Custom, Some(custom)) => custom.delay(failure_count),
-            (shape, _) => shape.delay(failure_count),
+        match (self.curve, &self.custom) {
+            (Curve::Custom, Some(custom)) => custom.delay(failure_count),
+            (curve, _) => curve.delay(failure_count),
         }
     }
 }
@@ -232,7 +237,7 @@ impl RetryPolicy for Retry {
             initial: settings.base(1),
             previous: settings.base(failure_count.saturating_sub(1).max(1)),
             base: settings.base(failure_count.max(1)),
-            max: settings.shape.max(),
+            max: settings.curve.max(),
         };
         match &settings.random {
             Some(random) => settings.jitter.apply(&delays, &**random),
@@ -259,7 +264,7 @@ impl fmt::Display for Retry {
         write!(
             f,
             "{}, max {} retries",
-            settings.shape, settings.max_retries
+            settings.curve, settings.max_retries
         )?;
         if settings.jitter != Jitter::None {
             write!(f, ", {}", settings.jitter)?;
@@ -281,7 +286,7 @@ impl fmt::Debug for RetryBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RetryBuilder")
             .field("max_retries", &self.max_retries)
-            .field("shape", &self.shape)
+            .field("curve", &self.curve)
             .field("jitter", &self.jitter)
             .finish_non_exhaustive()
     }

@@ -1,5 +1,5 @@
-//! What becomes of a record after a handler was tried: a pure function of the outcome, what
-//! happened before, the policy and the time.
+//! [`decide`]: what happens to a record after an attempt. A pure function of the outcome, the
+//! failures before it, the policy and the time.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -10,20 +10,22 @@ use jiff::Timestamp;
 
 use super::{Completion, Decision, FailedBecause, RetryPolicy};
 use crate::{
-    handler::{FailureKind, HandlerError, Outcome, Panicked},
+    handler::{FailureKind, Followup, HandlerError, Outcome, Panicked},
     outbox::clock::later,
     record::Attempt,
 };
 
 /// Decides what happens after an attempt.
 ///
-/// `max_retries`, where the record was scheduled with one, wins over the policy's.
+/// `max_retries` is the limit with which the record was scheduled. It wins over the policy's limit.
 ///
-/// - A permanent error, or a bad payload, is final whatever the policy says.
-/// - An unavailable other side is retried on the policy's delays, without limit and without
-///   using up a retry.
-/// - Anything else asks the policy: is the error retried, is a retry left, is there time left.
-/// - A policy that panics makes the failure final, with both in the error.
+/// - A permanent error and a payload that is not a valid event are final. The policy is not asked.
+/// - [`HandlerError::unavailable`] is retried with the policy's delays, without limit, and does not
+///   use up a retry.
+/// - For any other error the policy decides: may this error be retried, is a retry left, is there
+///   time left.
+/// - If the policy panics, the failure is final. The error then names the handler's failure and the
+///   panic.
 ///
 /// ```
 /// use std::time::Duration;
@@ -56,7 +58,7 @@ pub fn decide(
         Outcome::Skipped => return Decision::Completed(Completion::Skipped),
         Outcome::Failed(error) => error,
     };
-    // The policy may be the user's own code, and must not take the handler's error with it.
+    // The policy may be user code. If it panics, the handler's error must survive.
     let verdict = catch_unwind(AssertUnwindSafe(|| {
         judge(&error, attempt, max_retries, policy, now)
     }));
@@ -69,13 +71,13 @@ pub fn decide(
         },
         Ok(Err(because)) => Decision::Failed { error, because },
         Err(panic) => Decision::Failed {
-            error: error.and_then("retry policy", &Panicked::with(&*panic)),
+            error: error.followed_by(Followup::RetryPolicy, &Panicked::with(&*panic)),
             because: FailedBecause::PolicyPanicked,
         },
     }
 }
 
-/// After how long the next attempt is due, or why there is none.
+/// The delay before the next attempt and that attempt, or the reason why there is none.
 fn judge(
     error: &HandlerError,
     attempt: &Attempt,
@@ -88,7 +90,7 @@ fn judge(
         FailureKind::Permanent => return Err(FailedBecause::Permanent),
         FailureKind::Undecodable | FailureKind::Invalid => return Err(FailedBecause::BadPayload),
         FailureKind::Unavailable => {
-            // The delays grow with the number of attempts, since the count of failures stands still.
+            // `failure_count` does not grow here, so the delay grows with the number of attempts.
             let delay = policy.next_delay(attempt.number);
             return Ok((delay, Attempt { number, ..*attempt }));
         }
@@ -141,7 +143,7 @@ mod tests {
         io::Error::other("down").into()
     }
 
-    /// Fails with the error again and again; the delays until it is given up, and why it is.
+    /// Fails with the error until the policy gives up. Returns the delays and the reason.
     fn run(
         policy: crate::retry::RetryBuilder,
         max_retries: Option<u32>,

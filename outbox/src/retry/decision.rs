@@ -1,4 +1,4 @@
-//! [`Decision`]: what becomes of a record after an attempt.
+//! [`Decision`]: what happens to a record after an attempt.
 
 use std::{fmt, time::Duration};
 
@@ -6,48 +6,49 @@ use jiff::Timestamp;
 
 use crate::{handler::HandlerError, record::Attempt};
 
-/// What happens next to a record for one handler. See `retry::decide`.
+/// What the dispatcher does next with a record for one handler. [`decide`](super::decide::decide()) makes it.
 #[derive(Debug)]
 #[non_exhaustive]
 #[must_use = "a decision that is not carried out loses the outcome of the attempt"]
 pub enum Decision {
-    /// Done; the handler will not see this record again.
+    /// The handler is done with the record and does not get it again.
     Completed(Completion),
-    /// Not done; to be tried again.
+    /// The handler gets the record again.
     RetryAt {
-        /// When it is due.
+        /// When the next attempt is due.
         at: Timestamp,
-        /// How long after the failure that is.
+        /// The time from the failure to `at`.
         delay: Duration,
-        /// The attempt that is due then.
+        /// The next attempt.
         next: Attempt,
         /// Why this attempt failed.
         error: HandlerError,
     },
-    /// Given up; the record stays until it is replayed or discarded.
+    /// The failure is final. The record stays until an operator replays or discards it.
     Failed {
         /// Why the last attempt failed.
         error: HandlerError,
-        /// Why there is no further one.
+        /// Why there is no further attempt.
         because: FailedBecause,
     },
-    /// Nothing in this process takes the record. It stays as it is and uses up no attempt.
+    /// No handler of this process takes the record. The record stays as it is, and no attempt is
+    /// counted.
     NoHandler(NoHandler),
 }
 
-/// How a record came to be done.
+/// How a handler came to be done with a record.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Completion {
     /// The handler succeeded.
     Handled,
-    /// The handler's `when` guard did not want it.
+    /// The handler's `when` guard returned `false`.
     Skipped,
-    /// The handler failed for good and its fallback succeeded.
+    /// The handler failed permanently, and its fallback succeeded.
     FellBack {
         /// Why the handler failed.
         error: HandlerError,
-        /// Why it was not tried again.
+        /// Why there was no further attempt.
         because: FailedBecause,
     },
 }
@@ -56,13 +57,13 @@ pub enum Completion {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FailedBecause {
-    /// The handler said so, with [`HandlerError::permanent`].
+    /// The handler returned [`HandlerError::permanent`].
     Permanent,
-    /// The payload cannot be read as the handler's event, or is not a valid one.
+    /// The payload cannot be decoded as the handler's event, or its `validate` refused it.
     BadPayload,
     /// The policy does not retry this error.
     NotRetryable,
-    /// There were as many retries as allowed.
+    /// The policy allows no further retry.
     RetriesExhausted,
     /// The next retry would start later than `max_elapsed` allows.
     TimeExhausted,
@@ -73,7 +74,7 @@ pub enum FailedBecause {
 impl fmt::Display for FailedBecause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Permanent => "the handler says it is permanent",
+            Self::Permanent => "the handler returned a permanent error",
             Self::BadPayload => "the payload is not a valid event",
             Self::NotRetryable => "the policy does not retry this error",
             Self::RetriesExhausted => "all retries are used up",
@@ -83,7 +84,7 @@ impl fmt::Display for FailedBecause {
     }
 }
 
-/// A record that nothing in this process handles.
+/// No handler of this process takes an event.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "no handler{} takes event `{event}`{}; if its handlers are in another crate, name that crate once (`use my_handlers as _;`), or it is not linked and registers nothing",
@@ -94,8 +95,8 @@ impl fmt::Display for FailedBecause {
 pub struct NoHandler {
     /// The stored name of the event.
     pub event: String,
-    /// The handler that was asked for, where the record names one.
+    /// The id of the handler, if the caller named one.
     pub handler: Option<String>,
-    /// The handled event whose name is most like it.
+    /// The handled event whose name is most similar.
     pub nearest: Option<String>,
 }

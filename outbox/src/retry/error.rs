@@ -1,57 +1,87 @@
-//! What can be wrong with a policy that is put together in code or configuration.
+//! [`PolicyError`]: why a retry policy cannot be built.
 
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
 use crate::config::DuplicateErrorName;
 
-/// A retry policy that cannot be built.
+/// A retry policy cannot be built from these values.
 ///
 /// ```
 /// use std::time::Duration;
-/// use outbox::{Retry, retry::PolicyError};
+/// use outbox::{Retry, retry::{PolicyDuration, PolicyError}};
 ///
 /// let error = Retry::builder().fixed(Duration::ZERO).build().unwrap_err();
+/// assert_eq!(error, PolicyError::ZeroDuration(PolicyDuration::FixedDelay));
 /// assert_eq!(error.to_string(), "the fixed delay must be longer than zero");
 /// ```
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PolicyError {
-    /// A duration that has to be positive is zero.
+    /// A duration is zero.
     #[error("{0} must be longer than zero")]
-    ZeroDuration(&'static str),
-    /// A multiplier that would not make delays grow.
+    ZeroDuration(PolicyDuration),
+    /// With this multiplier, the delays would not grow.
     #[error(
         "the multiplier must be a number greater than 1.0, not {0}; for a constant delay use a fixed back-off"
     )]
     Multiplier(f64),
-    /// A cap that is below the first delay.
+    /// The longest delay is shorter than the first one.
     #[error("the longest delay, {max:?}, is below the initial delay, {initial:?}")]
     MaxBelowInitial {
         /// The delay after the first failure.
         initial: Duration,
-        /// The cap.
+        /// The longest delay.
         max: Duration,
     },
-    /// A proportional jitter outside `0.0..=1.0`.
+    /// The share of a proportional jitter is outside `0.0..=1.0`.
     #[error("a proportional jitter is a share from 0.0 to 1.0, not {0}")]
     JitterShare(f64),
-    /// A name in `include-exceptions` or `exclude-exceptions` that stands for no error type.
+    /// `include-exceptions` or `exclude-exceptions` has a name that no error type has.
     #[error(transparent)]
     UnknownErrorName(#[from] UnknownErrorName),
-    /// Two error types were given the same name.
+    /// Two error types have the same name.
     #[error(transparent)]
     DuplicateErrorName(#[from] DuplicateErrorName),
 }
 
-/// An error-type name that nobody registered.
+/// A duration of a retry policy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PolicyDuration {
+    /// The delay of a fixed back-off.
+    FixedDelay,
+    /// The delay after the first failure.
+    InitialDelay,
+    /// What a linear back-off adds after each failure.
+    Increment,
+    /// The longest delay of a back-off.
+    MaxDelay,
+    /// The time after the first failure in which retries may start.
+    MaxElapsed,
+}
+
+impl fmt::Display for PolicyDuration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::FixedDelay => "the fixed delay",
+            Self::InitialDelay => "the initial delay",
+            Self::Increment => "the increment",
+            Self::MaxDelay => "the longest delay",
+            Self::MaxElapsed => "the longest elapsed time",
+        })
+    }
+}
+
+/// No error type has this name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "no error type is registered under the name `{name}`{}; register your own with `#[outbox::error_name(\"{name}\")]` or `.error_name::<E>(\"{name}\")`",
     .nearest.as_ref().map(|nearest| format!(", the nearest is `{nearest}`")).unwrap_or_default()
 )]
+#[non_exhaustive]
 pub struct UnknownErrorName {
-    /// The name as written.
+    /// The name in the configuration.
     pub name: String,
-    /// The registered name most like it.
+    /// The registered name that is most similar.
     pub nearest: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! Which errors are retried: rules over an error and everything it was caused by.
+//! [`Filter`]: which errors are retried. Its rules look at an error and all its causes.
 
 use std::{
     any::{TypeId, type_name},
@@ -10,12 +10,13 @@ use std::{
 
 use crate::handler::HandlerError;
 
-/// An error type by name, with the test whether a value is of that type.
+/// An error type with its name in the configuration.
 #[derive(Clone)]
 pub(crate) struct ErrorType {
     pub(crate) name: Cow<'static, str>,
+    /// Whether a value is of this type.
     pub(crate) is: fn(&(dyn Error + 'static)) -> bool,
-    /// Tells types apart, which neither a name nor a function pointer does.
+    /// Identifies the type. Two types may share a name, and function pointers cannot be compared.
     pub(crate) id: TypeId,
 }
 
@@ -56,8 +57,8 @@ impl Filter {
         }
     }
 
-    /// First match decides: never → no; nothing else configured → yes; only → yes;
-    /// a predicate → yes; else no.
+    /// The first rule that applies decides: a type in `never` → no; no other rule exists → yes; a type
+    /// in `only` → yes; a predicate → yes. Otherwise no.
     pub(super) fn allows(&self, error: &HandlerError) -> bool {
         if self.never.iter().any(|ty| ty.in_chain_of(error)) {
             return false;

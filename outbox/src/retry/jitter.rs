@@ -1,4 +1,5 @@
-//! Spreading retries out, so that what failed together does not come back together.
+//! [`Jitter`]: spreads retries at random, so that records that failed together are not retried
+//! together.
 
 use std::{fmt, time::Duration};
 
@@ -10,7 +11,7 @@ use super::{
 
 /// How a delay is spread at random around (or below) the back-off's `base`.
 ///
-/// It applies after the back-off's cap: a delay may exceed the cap by the jitter, never more.
+/// Jitter is applied after the back-off's `max`. A delay may exceed `max` by the jitter and no more.
 ///
 /// | | drawn uniformly from |
 /// |---|---|
@@ -22,9 +23,9 @@ use super::{
 /// | `Proportional(p)` | `[base * (1 - p), base * (1 + p)]` |
 /// | `Decorrelated` | `[initial, min(3 * previous, max)]` |
 ///
-/// A [`RetryPolicy`](crate::retry::RetryPolicy) knows the count of failures and nothing of the delay
-/// that was drawn last, so `Decorrelated` takes for `previous` the base of the failure before.
-/// [`backoff::decorrelated`](crate::retry::backoff::decorrelated) is the form that remembers.
+/// A [`RetryPolicy`](crate::retry::RetryPolicy) knows the number of failures, but not the delay that
+/// was drawn last. `Decorrelated` therefore uses the base of the failure before as `previous`.
+/// [`backoff::decorrelated`](crate::retry::backoff::decorrelated) takes the drawn delay instead.
 ///
 /// ```
 /// use std::time::Duration;
@@ -38,20 +39,20 @@ use super::{
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[non_exhaustive]
 pub enum Jitter {
-    /// The base itself.
+    /// Exactly `base`.
     #[default]
     None,
-    /// Up to that much earlier or later.
+    /// Up to this duration earlier or later.
     Around(Duration),
-    /// Up to that much later, never earlier.
+    /// Up to this duration later, never earlier.
     Above(Duration),
-    /// Anything up to the base.
+    /// From zero to `base`.
     Full,
-    /// At least half of the base.
+    /// From half of `base` to `base`.
     Equal,
-    /// A share of the base earlier or later, `0.0..=1.0`.
+    /// Up to this share of `base` earlier or later, `0.0..=1.0`.
     Proportional(f64),
-    /// Between the first delay and three times the previous one.
+    /// From the first delay to three times the previous one.
     Decorrelated,
 }
 
@@ -61,7 +62,7 @@ impl From<Duration> for Jitter {
     }
 }
 
-/// What the jitter is applied to.
+/// The delays from which a jitter computes its interval.
 pub(super) struct Delays {
     pub(super) initial: Duration,
     pub(super) previous: Duration,
@@ -79,7 +80,7 @@ impl Jitter {
         }
     }
 
-    /// The interval that a delay is drawn from, both ends included.
+    /// The interval from which a delay is drawn. Both ends are included.
     pub(super) fn interval(self, delays: &Delays) -> (Duration, Duration) {
         let base = delays.base;
         match self {

@@ -1,5 +1,5 @@
-//! Laws that hold for every policy that can be built: no panic, no overflow, and each delay within
-//! the interval that its jitter states, up to the largest count of failures.
+//! Properties of every policy that can be built: no panic, no overflow, and each delay is within
+//! the interval of its jitter, for every number of failures.
 
 use std::time::Duration;
 

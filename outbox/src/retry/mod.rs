@@ -1,10 +1,20 @@
-//! When a failed attempt is made again; see the [guide](crate::guide::retries).
+//! When the dispatcher tries a failed record again; see the [guide](crate::guide::retries).
 //!
-//! A [`RetryPolicy`] decides. [`Retry`] is the ready-made one: a [`backoff`], a [`Jitter`], limits,
-//! and rules over error types. A policy does no I/O; the clock and random numbers are passed in.
+//! | type | purpose |
+//! |---|---|
+//! | [`RetryPolicy`] | decides whether and when a failed attempt is repeated |
+//! | [`Retry`], [`RetryBuilder`] | the ready-made policy: back-off, jitter, limits, rules for errors |
+//! | [`RetryAware`] | a handler that has a policy of its own |
+//! | [`backoff`] | the delays as functions, and the trait for a back-off of your own |
+//! | [`Jitter`], [`Random`] | how delays are spread, and the source of the random numbers |
+//! | [`PolicySource`] | where the policy of a handler was set |
+//! | [`PolicyError`] | why a policy cannot be built |
+//!
+//! A policy does no I/O. The clock and the random numbers are arguments.
 
 pub mod backoff;
-pub(crate) mod builder;
+mod builder;
+mod curve;
 pub(crate) mod decide;
 pub(crate) mod decision;
 mod error;
@@ -12,15 +22,14 @@ pub(crate) mod filter;
 mod jitter;
 #[cfg(test)]
 mod laws;
-pub(crate) mod policy;
+mod policy;
 mod random;
 pub(crate) mod resolve;
-mod shape;
 
 pub use builder::{Retry, RetryBuilder};
 pub(crate) use decide::decide;
 pub(crate) use decision::{Completion, Decision, FailedBecause, NoHandler};
-pub use error::{PolicyError, UnknownErrorName};
+pub use error::{PolicyDuration, PolicyError, UnknownErrorName};
 pub use jitter::Jitter;
 pub use policy::{IntoPolicy, RetryAware, RetryPolicy};
 pub(crate) use random::between;

@@ -1,4 +1,4 @@
-//! The traits through which a user says how something is retried.
+//! [`RetryPolicy`], and the traits by which a handler or a builder gets one.
 
 use std::{sync::Arc, time::Duration};
 
@@ -7,7 +7,7 @@ use crate::handler::HandlerError;
 
 /// Decides whether a failed attempt is made again, and after how long.
 ///
-/// [`Retry::builder`] makes the usual ones; implement the trait for anything else:
+/// [`Retry::builder`] makes the usual policies. Implement the trait for any other:
 ///
 /// ```
 /// use std::time::Duration;
@@ -29,33 +29,33 @@ use crate::handler::HandlerError;
 /// }
 /// ```
 ///
-/// A policy is asked from many tasks at once and must be quick: it decides between two
-/// attempts of a lane. [`HandlerError::permanent`] and [`HandlerError::unavailable`] are decided
-/// before the policy is asked.
+/// Many tasks call a policy at the same time, and a lane waits for the answer, so a policy must not
+/// block. For [`HandlerError::permanent`] no policy is called; for [`HandlerError::unavailable`]
+/// only `next_delay` is.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a retry policy",
     label = "does not implement `RetryPolicy`",
     note = "use a type that implements `outbox::RetryPolicy`, or build one: `Retry::builder().max_retries(3).fixed(Duration::from_secs(5))`"
 )]
 pub trait RetryPolicy: Send + Sync {
-    /// Whether an attempt that failed with this error may be made again. Default: always.
+    /// Whether the handler may be tried again after this error. Default: `true`.
     fn should_retry(&self, error: &HandlerError) -> bool {
         let _ = error;
         true
     }
 
-    /// How long to wait after the `failure_count`-th failure; 1 is the first.
+    /// The delay after the `failure_count`-th failure. The first failure is 1.
     fn next_delay(&self, failure_count: u32) -> Duration;
 
-    /// How many times to try again: `n` retries are `n + 1` invocations, 0 means one try.
+    /// The number of retries: `n` retries are `n + 1` invocations. With 0 there is one invocation.
     fn max_retries(&self) -> u32;
 
-    /// No retry starts later than this after the first failure. Default: no such limit.
+    /// No retry starts later than this after the first failure. Default: no limit.
     fn max_elapsed(&self) -> Option<Duration> {
         None
     }
 
-    /// The policy in words, for the start-up report. Default: the name of the type.
+    /// A short description for the report of handlers. Default: the name of the type.
     fn describe(&self) -> String {
         let max_retries = self.max_retries();
         format!(
@@ -96,11 +96,12 @@ forward_to_inner! {
     <P: RetryPolicy> std::sync::LazyLock<P>,
 }
 
-/// A handler that brings its own policy. Wins over `#[retryable]`, the global policy and the
-/// configuration.
+/// A handler that has a policy of its own. It wins over `#[retryable]`, the builder's policy and
+/// the configuration.
 ///
-/// For a function, implement it on the type that carries the function's name; for a handler in
-/// an `impl` block, on the type itself, whose fields the policy may depend on:
+/// For a handler function, implement it for the type that `#[outbox_handler]` generates with the
+/// function's name. For handlers in an `impl` block, implement it for the type of that block; the
+/// policy may then depend on its fields.
 ///
 /// ```
 /// # use outbox::{outbox_handler, Handler, Metadata, OutboxEvent, Retry, RetryAware};
@@ -122,25 +123,25 @@ forward_to_inner! {
     note = "implement `outbox::RetryAware` for it, or use `#[retryable(..)]`"
 )]
 pub trait RetryAware {
-    /// The type of the policy. `Arc<dyn RetryPolicy>` where it is chosen at run time.
+    /// The type of the policy. Use `Arc<dyn RetryPolicy>` to choose one at run time.
     type Policy: RetryPolicy + 'static;
 
-    /// The policy of this handler. Asked once, at start-up.
+    /// The policy of this handler. The registry calls this once, at start-up.
     fn retry_policy(&self) -> Self::Policy;
 }
 
-/// What may stand where a policy is asked for: a policy, or a [`RetryBuilder`] not built yet,
-/// whose mistakes are then reported with all others at start-up.
+/// A value that the methods of the builders take as a policy: a [`RetryPolicy`], or a
+/// [`RetryBuilder`], whose mistakes are reported with all others at start-up.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a retry policy",
     label = "does not implement `RetryPolicy`",
     note = "use a type that implements `outbox::RetryPolicy`, or build one: `Retry::builder().max_retries(3).fixed(Duration::from_secs(5))`"
 )]
 pub trait IntoPolicy {
-    /// The policy, or why it cannot be one.
+    /// Converts the value into a policy.
     ///
     /// # Errors
-    /// When the values of a builder contradict each other.
+    /// The values of a builder are invalid together; see [`RetryBuilder::build`].
     fn into_policy(self) -> Result<Arc<dyn RetryPolicy>, PolicyError>;
 }
 

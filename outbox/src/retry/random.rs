@@ -1,4 +1,4 @@
-//! Where jitter takes its random numbers from, so that a test can say them in advance.
+//! [`Random`]: the source of the random numbers for jitter. A test can replace it.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use rand::Rng as _;
 
 /// A source of uniformly distributed random numbers.
 ///
-/// Every closure `Fn() -> u64` is one, which makes a test exact:
+/// Every closure `Fn() -> u64` implements it, so a test can choose the numbers:
 ///
 /// ```
 /// use std::time::Duration;
@@ -21,7 +21,7 @@ use rand::Rng as _;
 /// # Ok::<(), outbox::retry::PolicyError>(())
 /// ```
 pub trait Random: Send + Sync {
-    /// A number from the whole range of `u64`, each as likely as the next.
+    /// A random `u64`. All values are equally likely.
     fn next_u64(&self) -> u64;
 }
 
@@ -31,7 +31,7 @@ impl<F: Fn() -> u64 + Send + Sync> Random for F {
     }
 }
 
-/// The default source: the thread's own generator, seeded by the operating system.
+/// The default source: the generator of the current thread, seeded by the operating system.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ThreadRandom;
 
@@ -41,10 +41,10 @@ impl Random for ThreadRandom {
     }
 }
 
-/// Uniform in `[low, high]`, both ends included; `low` when the interval is empty.
+/// A random duration in `[low, high]`, both ends included. `low` if the interval is empty.
 ///
-/// Works on whole nanoseconds, so that no interval up to [`Duration::MAX`] loses precision
-/// or overflows: `span * random / 2^64`, with the product split into two halves.
+/// It computes `span * random / 2^64` in whole nanoseconds. The product is split into two halves,
+/// so no interval up to [`Duration::MAX`] overflows or loses precision.
 pub(crate) fn between(random: &dyn Random, low: Duration, high: Duration) -> Duration {
     let span = match high.checked_sub(low) {
         None | Some(Duration::ZERO) => return low,
@@ -56,7 +56,7 @@ pub(crate) fn between(random: &dyn Random, low: Duration, high: Duration) -> Dur
     low.saturating_add(nanos(upper + lower)).min(high)
 }
 
-/// A duration of that many nanoseconds, or the longest there is.
+/// A duration from nanoseconds, at most `Duration::MAX`.
 pub(crate) fn nanos(nanos: u128) -> Duration {
     const PER_SECOND: u128 = 1_000_000_000;
     let sub_second = u32::try_from(nanos % PER_SECOND).unwrap_or(0);

@@ -1,10 +1,10 @@
-//! Which of the places that may name a policy wins for a handler.
+//! [`resolve`]: which policy a handler uses if several places set one.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// Where a handler's policy came from, strongest first.
+/// Where a handler's policy was set. An earlier variant wins over a later one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -17,7 +17,7 @@ pub enum PolicySource {
     Global,
     /// The `retry` section of the configuration.
     Configuration,
-    /// Nobody said anything: exponential from 1 s, doubling up to 60 s, 3 retries.
+    /// No policy is set: 3 retries, after 1 s, 2 s and 4 s.
     Default,
 }
 
@@ -33,7 +33,7 @@ impl fmt::Display for PolicySource {
     }
 }
 
-/// What each place says about one handler, if anything.
+/// The policies that apply to one handler, by the place that sets them.
 #[derive(Debug, Clone, Default)]
 #[expect(
     clippy::exhaustive_structs,
@@ -48,23 +48,23 @@ pub struct Candidates<P> {
     pub global: Option<P>,
     /// From the configuration.
     pub configured: Option<P>,
-    /// When there is none of them.
+    /// Used if no place sets one.
     pub default: P,
 }
 
-/// The policy that won, where it came from, and the weaker ones that it shadows.
+/// The policy that a handler uses, and the places that set another one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Resolved<P> {
     /// The policy to use.
     pub policy: P,
-    /// Where it was found.
+    /// Where it was set.
     pub source: PolicySource,
-    /// Places that named a policy too, and lost; strongest first.
+    /// Weaker places that set a policy too, strongest first.
     pub shadows: Vec<PolicySource>,
 }
 
-/// Trait, then attribute, then global override, then configuration, then the default.
+/// Chooses the policy: trait, then attribute, then builder, then configuration, then default.
 ///
 /// ```
 /// use outbox::{__private::{Candidates, resolve}, retry::PolicySource};

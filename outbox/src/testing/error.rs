@@ -1,49 +1,49 @@
-//! [`KitError`]: how a test kit can be used wrongly.
+//! [`KitError`]: why the test kit cannot do what a test asks.
 
 use crate::{outbox::Error, retry::NoHandler};
 
-/// Why a [`Kit`](super::Kit) could not go on.
+/// Why a [`Kit`](super::Kit) cannot continue.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum KitError {
-    /// A transaction of the test has written and has not ended; SQLite has one writer at a time.
+    /// A transaction of the test has written and is still open. SQLite has one writer at a time.
     #[error(
         "the test kit cannot write while a transaction of the test is open: commit it, roll it back or drop it first"
     )]
     TransactionOpen {
-        /// What the database says.
+        /// The error of the database.
         source: sqlx::Error,
     },
-    /// No end in sight at one moment of the kit's clock.
+    /// The kit made [too many](super::Kit::most_at_once) invocations while its clock stood still.
     #[error(
         "the test kit has made {steps} invocations without time passing, the last one of `{handler}`: does a handler publish what it handles, or retry without a delay?"
     )]
     Endless {
-        /// How many invocations there were.
+        /// The number of invocations.
         steps: usize,
         /// The handler of the last one.
         handler: String,
     },
-    /// A dispatcher works on the kit's database.
+    /// A dispatcher runs on the kit's database.
     #[error("a dispatcher runs on the test kit's outbox: shut it down first")]
     DispatcherRuns,
     /// There is no record with this id.
     #[error("there is no record with id {0}")]
     NoSuchRecord(i64),
-    /// No such handler takes the record.
+    /// The kit has no handler with this id that takes the record.
     #[error(transparent)]
     NoHandler(#[from] NoHandler),
-    /// The files of the database could not be made.
-    #[error("the test kit cannot make a folder for its database")]
+    /// The folder for the database could not be created.
+    #[error("the test kit cannot create a folder for its database")]
     Folder {
-        /// What the operating system says.
+        /// The error of the operating system.
         source: std::io::Error,
     },
 }
 
-/// What the database said while the kit ran.
+/// Converts an error of the database while the kit runs.
 pub(super) fn database(source: sqlx::Error) -> Error {
-    // `SQLITE_BUSY` and `SQLITE_LOCKED`, whatever stands in the higher bits.
+    // 5 is `SQLITE_BUSY`, 6 is `SQLITE_LOCKED`. The higher bits hold an extended code.
     let code = source.as_database_error().and_then(|error| error.code());
     let code = code.and_then(|code| code.parse::<u32>().ok());
     match code.map(|code| code & 0xff) {

@@ -1,4 +1,4 @@
-//! The kit's database: a file of its own, gone with the kit.
+//! [`Folder`]: the folder with the kit's database. Dropping the kit removes it.
 
 use std::{
     fs,
@@ -13,11 +13,11 @@ use sqlx::sqlite::{
 use super::{KitError, error::database};
 use crate::outbox::Result;
 
-/// How long to wait for a transaction of the test. It is in the same process, and as a rule in
-/// the same task: it will not end while the kit waits.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// How long a statement waits for an open transaction of the test. The wait is short, because such a
+/// transaction usually belongs to the same task and cannot end while the kit waits.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A folder that is removed when this is dropped, as far as the operating system lets us.
+/// A temporary folder. Dropping this value removes it.
 #[derive(Debug)]
 pub(super) struct Folder(PathBuf);
 
@@ -38,12 +38,12 @@ impl Folder {
             .filename(self.0.join("outbox.sqlite"))
             .create_if_missing(true)
             .journal_mode(SqliteJournalMode::Wal)
-            // Nothing here has to outlive a crash of the machine.
+            // The data need not survive a crash of the machine.
             .synchronous(SqliteSynchronous::Off)
-            .busy_timeout(PATIENCE);
+            .busy_timeout(BUSY_TIMEOUT);
         SqlitePoolOptions::new()
             .max_connections(16)
-            .acquire_timeout(PATIENCE * 5)
+            .acquire_timeout(BUSY_TIMEOUT * 5)
             .connect_with(options)
             .await
             .map_err(database)
@@ -52,7 +52,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What cannot be removed is left to whoever empties the folder for temporary files.
+        // An error is ignored: the folder is in the system's folder for temporary files.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

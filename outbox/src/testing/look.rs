@@ -1,4 +1,4 @@
-//! What was published, and what became of it.
+//! Reads for a test: the published events, and the state of their records.
 
 use sqlx::SqliteConnection;
 
@@ -11,11 +11,11 @@ use crate::{
 };
 
 impl Kit {
-    /// The events of this type that an open transaction has published so far, in order. What was
-    /// committed before is not among them, nor what another transaction did.
+    /// The events of type `E` that this open transaction has published, in order. Events of other
+    /// transactions are not included.
     ///
     /// # Errors
-    /// When the database fails, or one is not readable as `E`.
+    /// The database fails, or a payload cannot be decoded as `E`.
     pub async fn published<E: OutboxEvent>(
         &self,
         transaction: &mut SqliteConnection,
@@ -23,17 +23,17 @@ impl Kit {
         decoded(&self.published_records(transaction).await?)
     }
 
-    /// All that an open transaction has published so far, in order, with keys and headers.
+    /// The records that this open transaction has published, in order, with keys and headers.
     ///
     /// # Errors
-    /// When the database fails.
+    /// The database fails.
     pub async fn published_records(
         &self,
         transaction: &mut SqliteConnection,
     ) -> Result<Vec<Record>> {
         let names = &self.outbox.inner.names;
-        // Another connection sees what is committed, and nothing else. Ids grow, and one
-        // transaction at a time draws them.
+        // Another connection sees only committed records. Ids grow, and SQLite has one writer at a
+        // time, so all higher ids belong to this transaction.
         let mut committed = self.pool().acquire().await.map_err(database)?;
         let highest = sql::highest(&mut committed, names).await;
         let highest = highest.map_err(database)?;
@@ -41,32 +41,32 @@ impl Kit {
         records.map_err(database)
     }
 
-    /// The events of this type that were ever committed, in order, whatever became of them. For
+    /// All committed events of type `E`, in order, in whatever state their records are. Use it for
     /// code that commits its own transactions.
     ///
     /// # Errors
-    /// When the database fails, or one is not readable as `E`.
+    /// The database fails, or a payload cannot be decoded as `E`.
     pub async fn committed<E: OutboxEvent>(&self) -> Result<Vec<E>> {
         let mut connection = self.pool().acquire().await.map_err(database)?;
         let records = sql::records(&mut connection, &self.outbox.inner.names, 0).await;
         decoded(&records.map_err(database)?)
     }
 
-    /// What a record waits for.
+    /// The status of a record.
     ///
     /// # Errors
-    /// When there is no such record, or the database fails.
+    /// There is no such record, or the database fails.
     pub async fn status(&self, record_id: i64) -> Result<RecordStatus> {
         let found = self.outbox.operations().inspect(record_id).await?;
         let found = found.ok_or(KitError::NoSuchRecord(record_id))?;
         Ok(found.status)
     }
 
-    /// Where a record stands with each handler that did not finish with it at once, by handler.
-    /// None while it is pending, and none if all finished at their first attempt.
+    /// The deliveries of a record, sorted by handler: one for each handler that did not complete it at
+    /// the first attempt. A pending record has none.
     ///
     /// # Errors
-    /// When the database fails.
+    /// The database fails.
     pub async fn deliveries(&self, record_id: i64) -> Result<Vec<Delivery>> {
         let found = self.outbox.operations().inspect(record_id).await?;
         let mut deliveries = found.map(|found| found.deliveries).unwrap_or_default();

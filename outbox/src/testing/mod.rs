@@ -1,8 +1,8 @@
-//! Tests of handlers without a server, without sleeping, and with the same result each time.
+//! Tests handlers without a server, without sleeping, and with the same result each time.
 //!
-//! A [`Kit`] is an outbox on a database of its own, with a clock that the test moves. What a
-//! dispatcher does with many tasks, the kit does one thing after the other in the test's own task:
-//! the same decisions, the same statements, the same tables.
+//! A [`Kit`] is an outbox on a database of its own, with a clock that the test moves. It works like a
+//! dispatcher, with the same decisions, statements and tables, but runs one handler at a time in the
+//! test's own task.
 //!
 //! ```
 //! use std::time::Duration;
@@ -42,35 +42,36 @@
 //!
 //! # Order
 //!
-//! One handler runs at a time. Of all that could run now, the record with the lowest id is first;
-//! of one record, the handler whose id comes first. A handler's `concurrency` makes no difference.
-//! A record that waits in its lane cannot run, here as anywhere. [`Kit::step`] again and again
-//! does what [`Kit::run_until_idle`] does.
+//! One handler runs at a time. Of all records that are due, the kit takes the one with the lowest id;
+//! of its handlers, the one whose id sorts first. A handler's `concurrency` makes no difference. A
+//! record that waits in its lane does not run, as with a dispatcher. Calling [`Kit::step`] until it
+//! returns `None` has the same effect as [`Kit::run_until_idle`].
 //!
 //! # Time
 //!
-//! The clock stands still until the test moves it, also while handlers run.
-//! Due times, the time of publishing and the times of failures are exact to the microsecond.
-//! Delays are taken as they are: a retry after an hour runs when the clock has moved by an hour.
-//! The clock starts a minute ahead of the machine's, so that what the database itself dates "now",
-//! as when a person replays a record, is not in the kit's future. For `at(..)`, ask
-//! [`Kit::now`], not the machine.
+//! The clock stands still until the test moves it, also while handlers run. Due times, publishing
+//! times and failure times are exact to the microsecond. A retry after an hour runs when the test has
+//! moved the clock by an hour.
 //!
-//! What a handler waits for itself, with `tokio::time::sleep` or a `timeout` in its attribute, takes
-//! as long as it takes.
+//! The clock starts a minute ahead of the machine's clock. The database uses the machine's clock for
+//! "now", for example when a record is replayed, and this time must not be in the kit's future. For
+//! `at(..)`, use [`Kit::now`] and not the machine's clock.
+//!
+//! `tokio::time::sleep` in a handler and the `timeout` of a handler take real time.
 //!
 //! # The database
 //!
-//! A SQLite file in the folder for temporary files, in WAL mode, that is gone with the kit. Not
-//! `sqlite::memory:`, which is a database per connection: a pool of one would hang a handler, or
-//! the kit, as soon as anybody holds a second connection. Nor a shared cache, in which readers wait
-//! for writers. With a file, handlers use [`Kit::pool`] as they would in production, and an open
-//! transaction can be compared with what is committed. SQLite has one writer at a time, however:
-//! a transaction that has written has to end before the kit runs, which says so after a second
-//! ([`KitError::TransactionOpen`]).
+//! The database is a SQLite file in WAL mode, in the folder for temporary files. Dropping the kit
+//! removes it. It is not `sqlite::memory:`, which is a database per connection: a pool of one
+//! connection would hang as soon as a handler needs a second one. It is not a shared cache either,
+//! because its readers wait for writers. With a file, handlers use [`Kit::pool`] as in production, and
+//! a test can compare an open transaction with the committed state.
 //!
-//! Only the handlers that the test names are there, whatever is linked; for all of them use
-//! `builder.registry(Registry::linked())`.
+//! SQLite has one writer at a time. A transaction of the test that has written has to end before the
+//! kit runs. Otherwise the kit returns [`KitError::TransactionOpen`] after a second.
+//!
+//! The kit has only the handlers that the test names. `builder.registry(Registry::linked())` adds all
+//! handlers that are linked.
 
 mod error;
 mod folder;
@@ -86,6 +87,7 @@ use jiff::Timestamp;
 use sqlx::{Sqlite, SqlitePool, Transaction};
 use tokio::sync::Mutex;
 
+pub use crate::retry::decision::FailedBecause;
 pub use error::KitError;
 pub use restore::Restore;
 pub use step::{Step, StepOutcome};
@@ -104,8 +106,8 @@ use hands::Hands;
 
 /// An outbox in a test: see [the module](self).
 ///
-/// Dropped, its database is gone, also for whoever still has its pool.
-#[must_use = "the database is gone when it is dropped"]
+/// Dropping it removes its database, also for clones of its pool.
+#[must_use = "dropping the kit removes its database"]
 pub struct Kit {
     outbox: Outbox<Sqlite>,
     clock: ManualClock,
@@ -114,13 +116,13 @@ pub struct Kit {
     most_at_once: usize,
 }
 
-/// How far the clock starts ahead of the machine's.
+/// The kit's clock starts this far ahead of the machine's clock.
 const AHEAD: Duration = Duration::from_secs(60);
-/// As many invocations without time passing are no end in sight.
+/// The default of [`Kit::most_at_once`].
 const MOST_AT_ONCE: usize = 100_000;
 
 impl Kit {
-    /// An outbox with what the closure adds: handlers, their state, policies, configuration. The
+    /// Makes an outbox. The closure adds handlers, state, policies and configuration. The
     /// builder has the [pool](OutboxBuilder::get_pool) and the [clock](OutboxBuilder::get_clock) for
     /// handlers that need them.
     ///
@@ -142,19 +144,19 @@ impl Kit {
     /// ```
     ///
     /// # Errors
-    /// When the outbox cannot be built, as in [`OutboxBuilder::build`].
+    /// The outbox cannot be built, as in [`OutboxBuilder::build`].
     pub async fn new(
         build: impl FnOnce(OutboxBuilder<Sqlite>) -> OutboxBuilder<Sqlite>,
     ) -> Result<Self> {
         let folder = Folder::new()?;
-        // In whole microseconds, as it is stored.
+        // Times are stored in whole microseconds.
         let start = later(SystemClock.now(), AHEAD).as_microsecond();
         let start = Timestamp::from_microsecond(start).unwrap_or_default();
         let clock = ManualClock::at(start);
         let builder = Outbox::builder(folder.pool().await?)
             .registry(Registry::builder())
             .hand_clock(clock.clone());
-        // Again, for a closure that comes with a builder of its own.
+        // Set again, because the closure may return another builder.
         let outbox = build(builder).hand_clock(clock.clone()).build().await?;
         let hands = Hands::new(outbox.clone(), clock.clone());
         let kit = Self {
@@ -168,7 +170,8 @@ impl Kit {
         Ok(kit)
     }
 
-    /// So many invocations without time passing are [`KitError::Endless`]; 100,000 unless given.
+    /// After this many invocations while the clock stands still, the kit returns
+    /// [`KitError::Endless`]. Default: 100,000.
     pub fn most_at_once(mut self, invocations: usize) -> Self {
         self.most_at_once = invocations;
         self
@@ -180,19 +183,19 @@ impl Kit {
         &self.outbox
     }
 
-    /// The database, for the tables of the test and for handlers.
+    /// The pool of the database, for the tables of the test and for handlers.
     #[must_use]
     pub fn pool(&self) -> &SqlitePool {
         &self.outbox.inner.pool
     }
 
-    /// The time, for the test and for handlers.
+    /// The kit's clock, for the test and for handlers.
     #[must_use]
     pub fn clock(&self) -> &ManualClock {
         &self.clock
     }
 
-    /// What the clock shows.
+    /// The time on the kit's clock.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         self.clock.now()
@@ -201,33 +204,34 @@ impl Kit {
     /// Starts a transaction; the same as `pool().begin()`.
     ///
     /// # Errors
-    /// When there is no connection left.
+    /// The pool has no free connection.
     pub async fn begin(&self) -> Result<Transaction<'static, Sqlite>> {
         self.pool().begin().await.map_err(database)
     }
 
-    /// Publishes an event in a transaction of its own. The id of its record.
+    /// Publishes an event in a transaction of its own, and returns the id of its record.
     ///
     /// # Errors
-    /// As [`Outbox::publish`]; when a transaction of the test is open.
+    /// Those of [`Outbox::publish`], or a transaction of the test is open.
     pub async fn publish<E: OutboxEvent>(&self, event: &E) -> Result<i64> {
         let mut tx = self.begin().await?;
         let sent = self.outbox.schedule(event).send(&mut tx).await?;
         tx.commit().await.map_err(database)?;
         match sent {
             Scheduled::Published { record_id } => Ok(record_id),
-            // It has no dedup key.
+            // Does not happen: the event has no deduplication key.
             Scheduled::Duplicate => Ok(0),
         }
     }
 
-    /// Moves the clock. Nothing runs until it is told to.
+    /// Moves the clock. No handler runs until the test calls one of the `run` methods or `step`.
     pub fn advance(&self, by: Duration) {
         self.clock.advance(by);
         self.tell_the_offset();
     }
 
-    /// For what asks the database for the time. Not exact: its clock goes on.
+    /// Tells the outbox how far the two clocks are apart, for statements that use the database's
+    /// time. It is not exact, because the database's clock moves on.
     fn tell_the_offset(&self) {
         let offset = self.clock.now().as_microsecond() - SystemClock.now().as_microsecond();
         self.outbox.inner.offset.store(offset, Ordering::Release);

@@ -1,4 +1,4 @@
-//! Putting a record into a state that would take a while to get into.
+//! [`Restore`]: puts a record into a state directly, without the attempts that lead to it.
 
 use std::time::Duration;
 
@@ -19,52 +19,52 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Restore<'a> {
-    /// To be handled as soon as possible, by all of its handlers.
+    /// All handlers are due now.
     Pending,
-    /// The same, that long from now.
+    /// All handlers are due after this time.
     Delayed(Duration),
-    /// Put aside because no handler was there. If there is one, it is handled after all.
+    /// No handler took the record. If the kit has one, it runs.
     Unhandled,
-    /// Every handler is done with it.
+    /// All handlers are done with the record.
     Completed,
-    /// This handler is to make an attempt as soon as nothing stands before the record in its lane.
+    /// One handler is due as soon as no earlier record of its lane blocks it.
     Waiting {
         /// The id of the handler.
         handler: &'a str,
-        /// The attempt that is next. All before it have failed.
+        /// The number of the next attempt. All attempts before it have failed.
         attempt: u32,
     },
-    /// This handler is to make an attempt that long from now.
+    /// One handler is due after this time.
     Retrying {
         /// The id of the handler.
         handler: &'a str,
-        /// The attempt that is next. All before it have failed.
+        /// The number of the next attempt. All attempts before it have failed.
         attempt: u32,
-        /// How long from now.
+        /// The time until the next attempt.
         due_in: Duration,
     },
-    /// This handler has failed for good.
+    /// One handler has failed permanently.
     Failed {
         /// The id of the handler.
         handler: &'a str,
-        /// The attempt that was the last.
+        /// The number of the last attempt.
         attempt: u32,
-        /// What it failed with.
+        /// The text of the handler's error.
         error: &'a str,
     },
 }
 
 impl Kit {
-    /// Puts a record into a state, whatever happened to it before. In states of one handler, the
-    /// record's other handlers are done with it. It keeps its place in the handler's lane if it
-    /// has one there, and else goes to its end.
+    /// Puts a record into a state, in whatever state it was before. In a state of one handler, the
+    /// record's other handlers are done with it. If the record is in the handler's lane, it keeps its
+    /// position; otherwise it becomes the last of the lane.
     ///
     /// ```
     /// # use outbox::{OutboxEvent, outbox_handler, testing::{Kit, Restore, StepOutcome}};
     /// # #[derive(serde::Serialize, serde::Deserialize, OutboxEvent)]
     /// # #[outbox_event(name = "order.created", key = order_id)]
     /// # struct OrderCreated { order_id: i64 }
-    /// #[outbox_handler(id = "charge-card")] // by default, 3 retries
+    /// #[outbox_handler(id = "charge-card")] // the default policy has 3 retries
     /// async fn charge_card(event: OrderCreated) -> Result<(), &'static str> {
     ///     Err("no card")
     /// }
@@ -81,8 +81,8 @@ impl Kit {
     /// ```
     ///
     /// # Errors
-    /// When there is no such record, or no such handler that takes it; when a transaction of the
-    /// test is open.
+    /// There is no such record, no handler with this id takes it, or a transaction of the test is
+    /// open.
     pub async fn restore(&self, record_id: i64, state: Restore<'_>) -> Result<()> {
         let mut hands = self.hands.lock().await;
         let mut connection = hands.connection().await?;

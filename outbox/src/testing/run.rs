@@ -1,4 +1,4 @@
-//! One step, everything that is due, and everything in a length of time.
+//! Runs the handlers: one step, everything that is due, or everything that becomes due in a time.
 
 use std::time::Duration;
 
@@ -9,11 +9,11 @@ use crate::outbox::{
 };
 
 impl Kit {
-    /// Makes one invocation, if something is due now. Of a record with several handlers, those
-    /// that are left have [`deliveries`](Self::deliveries) then.
+    /// Makes one invocation, if one is due now. If the record has further handlers, each of them then
+    /// has a row in [`deliveries`](Self::deliveries).
     ///
     /// # Errors
-    /// When a transaction of the test is open, or the database fails.
+    /// A transaction of the test is open, or the database fails.
     pub async fn step(&self) -> Result<Option<Step>> {
         let mut hands = self.hands.lock().await;
         Box::pin(async {
@@ -25,11 +25,12 @@ impl Kit {
         .await
     }
 
-    /// Makes every invocation that is due now: also those of records that handlers publish, and
-    /// of retries without a delay. What is due later stays.
+    /// Makes every invocation that is due now. Records that handlers publish meanwhile and retries
+    /// without a delay are included. Later retries and delayed records are not.
     ///
     /// # Errors
-    /// When a transaction of the test is open, there is no end, or the database fails.
+    /// A transaction of the test is open, there is no end ([`KitError::Endless`]), or the database
+    /// fails.
     pub async fn run_until_idle(&self) -> Result<Vec<Step>> {
         let mut hands = self.hands.lock().await;
         let mut steps = Vec::new();
@@ -41,7 +42,7 @@ impl Kit {
         Ok(steps)
     }
 
-    /// Lets that much time pass, and makes every invocation at the moment at which it is due.
+    /// Moves the clock by `time`, and makes every invocation at the time at which it is due.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -66,7 +67,8 @@ impl Kit {
     /// ```
     ///
     /// # Errors
-    /// When a transaction of the test is open, there is no end, or the database fails.
+    /// A transaction of the test is open, there is no end ([`KitError::Endless`]), or the database
+    /// fails.
     pub async fn run_for(&self, time: Duration) -> Result<Vec<Step>> {
         let mut hands = self.hands.lock().await;
         let end = later(self.clock.now(), time).as_microsecond();

@@ -1,4 +1,4 @@
-//! [`Step`]: one invocation, and what it came to.
+//! [`Step`]: one invocation and its result.
 
 use std::time::Duration;
 
@@ -14,51 +14,51 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Step {
-    /// The record that was handled.
+    /// The id of the record.
     pub record_id: i64,
-    /// The stored name of its event.
+    /// The name of the event.
     pub event: String,
-    /// Its key.
+    /// The key of the record.
     pub key: String,
     /// The id of the handler.
     pub handler: String,
     /// 1 for the first invocation of this handler with this record.
     pub attempt: u32,
-    /// When it ran, by the kit's clock.
+    /// When the handler ran, on the kit's clock.
     pub at: Timestamp,
-    /// What came of it.
+    /// The result.
     pub outcome: StepOutcome,
-    /// The error with everything that caused it, where the handler failed.
+    /// The handler's error with its causes, if the handler failed.
     pub error: Option<String>,
 }
 
-/// What an invocation came to.
+/// The result of an invocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StepOutcome {
     /// The handler is done with the record.
     Completed,
-    /// The handler's `when` guard did not want the record.
+    /// The handler's `when` guard returned `false`.
     Skipped,
-    /// The handler failed for good, and its fallback succeeded.
+    /// The handler failed permanently, and its fallback succeeded.
     FellBack {
-        /// Why it was not tried again.
+        /// Why there was no further attempt.
         because: FailedBecause,
     },
-    /// The handler failed and will be tried again.
+    /// The handler failed, and the kit will try it again.
     Retry {
-        /// After this long.
+        /// The time until the next attempt.
         delay: Duration,
     },
-    /// The handler failed for good; the record stays.
+    /// The handler failed permanently. The record stays until it is replayed or discarded.
     Failed {
-        /// Why it is not tried again.
+        /// Why there is no further attempt.
         because: FailedBecause,
     },
 }
 
 impl Step {
-    /// `None` for a decision that no invocation comes to.
+    /// `None` if no handler ran.
     pub(super) fn of(
         work: &Work,
         handler: &str,

@@ -8,7 +8,7 @@ use tracing::{Instrument as _, Span};
 
 use crate::runtime::ownership::permit::StartPermit;
 use crate::{
-    handler::{BoxError, Context, HandlerError, Outcome, Slot, invoke::fell_back},
+    handler::{BoxError, Context, HandlerError, OpenTransaction, Outcome, invoke::after_fallback},
     outbox::Inner,
     record::failure::Failure,
     registry::HandlerEntry,
@@ -80,18 +80,18 @@ impl<Db: Database> HandlerAttempt<'_, Db> {
         };
         let outcome = self.end(&mut context, outcome).await;
         let decision = match handler.decide(outcome, record, *attempt, &*inner.clock) {
-            Decision::Failed { error, because } if handler.falls_back(because) => {
+            Decision::Failed { error, because } if handler.has_fallback_for(because) => {
                 let mut context = context.with_failure(error);
                 let outcome = match self.begin(&mut context, needs.fallback).await {
                     Ok(()) => handler.invoke_fallback(&mut context).await,
                     Err(error) => Outcome::Failed(error),
                 };
                 let outcome = self.end(&mut context, outcome).await;
-                fell_back(context, outcome, because)
+                after_fallback(context, outcome, because)
             }
             decision => decision,
         };
-        handler.decided(record, *attempt, &decision, &*inner.clock);
+        handler.log_decision(record, *attempt, &decision, &*inner.clock);
         Some(decision)
     }
 
@@ -105,7 +105,7 @@ impl<Db: Database> HandlerAttempt<'_, Db> {
             let mut transaction = transaction.map_err(HandlerError::unavailable)?;
             let marked = Db::mark_transaction(&mut transaction).await;
             marked.map_err(HandlerError::unavailable)?;
-            context.transaction = Some(Box::new(Slot::<Db>(Mutex::new(transaction))));
+            context.transaction = Some(Box::new(OpenTransaction::<Db>(Mutex::new(transaction))));
         }
         Ok(())
     }
@@ -113,7 +113,7 @@ impl<Db: Database> HandlerAttempt<'_, Db> {
     /// Commits with the completion of the record, or rolls back.
     async fn end(&self, context: &mut Context, outcome: Outcome) -> Outcome {
         let slot = context.transaction.take();
-        let Some(Ok(slot)) = slot.map(|slot| slot.downcast::<Slot<Db>>()) else {
+        let Some(Ok(slot)) = slot.map(|slot| slot.downcast::<OpenTransaction<Db>>()) else {
             return outcome;
         };
         let mut transaction = slot.0.into_inner();

@@ -102,7 +102,7 @@ impl<Db: Database> WorkerTools<Db> {
                 error: Panicked::with(&*panic),
                 because: FailedBecause::PolicyPanicked,
             };
-            handler.decided(&work.record, work.attempt, &decision, &*self.outbox.clock);
+            handler.log_decision(&work.record, work.attempt, &decision, &*self.outbox.clock);
             Some(decision)
         });
         decision.map(|decision| attempt_end(handler.id(), decision))

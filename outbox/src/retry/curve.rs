@@ -1,14 +1,14 @@
-//! The back-offs that a [`RetryBuilder`](super::RetryBuilder) knows, as plain values.
+//! [`Curve`]: the back-offs of a [`RetryBuilder`](super::RetryBuilder), as plain values.
 
 use std::{fmt, time::Duration};
 
 use humantime::format_duration as words;
 
-use super::{PolicyError, backoff};
+use super::{PolicyDuration, PolicyError, backoff};
 
-/// How delays grow.
+/// How delays grow from one failure to the next.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Shape {
+pub(super) enum Curve {
     Fixed {
         delay: Duration,
     },
@@ -22,12 +22,13 @@ pub(super) enum Shape {
         multiplier: f64,
         max: Duration,
     },
-    /// The builder's own; nothing is known of its delays.
+    /// The user's own back-off, which `RetryBuilder::custom` holds.
     Custom,
 }
 
-impl Shape {
-    /// The delay after the `failure_count`-th failure. Zero for `Custom`, which the builder asks itself.
+impl Curve {
+    /// The delay after the `failure_count`-th failure. Zero for `Custom`: the builder calls the user's
+    /// back-off itself.
     pub(super) fn delay(self, failure_count: u32) -> Duration {
         match self {
             Self::Fixed { delay } => delay,
@@ -53,21 +54,21 @@ impl Shape {
             Ok(())
         };
         let capped = |initial, max| {
-            positive("the initial delay", initial)?;
-            positive("the longest delay", max)?;
+            positive(PolicyDuration::InitialDelay, initial)?;
+            positive(PolicyDuration::MaxDelay, max)?;
             if max < initial {
                 return Err(PolicyError::MaxBelowInitial { initial, max });
             }
             Ok(())
         };
         match self {
-            Self::Fixed { delay } => positive("the fixed delay", delay),
+            Self::Fixed { delay } => positive(PolicyDuration::FixedDelay, delay),
             Self::Linear {
                 initial,
                 increment,
                 max,
             } => {
-                positive("the increment", increment)?;
+                positive(PolicyDuration::Increment, increment)?;
                 capped(initial, max)
             }
             Self::Exponential {
@@ -84,7 +85,7 @@ impl Shape {
         }
     }
 
-    /// No delay is longer.
+    /// The longest delay, before jitter.
     pub(super) const fn max(self) -> Duration {
         match self {
             Self::Linear { max, .. } | Self::Exponential { max, .. } => max,
@@ -93,7 +94,7 @@ impl Shape {
     }
 }
 
-impl fmt::Display for Shape {
+impl fmt::Display for Curve {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Fixed { delay } => write!(f, "fixed {}", words(delay)),

@@ -1,0 +1,95 @@
+//! [`HandlerEntry`]: one handler of a registry.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use super::{PermanentFailure, Registration};
+use crate::{
+    handler::Requirements,
+    retry::{PolicySource, RetryPolicy},
+    telemetry::trace::Lines,
+};
+
+/// One handler of a [`Registry`](crate::Registry), with the retry policy that applies to it.
+pub struct HandlerEntry {
+    pub(crate) registration: &'static Registration,
+    pub(crate) policy: Arc<dyn RetryPolicy>,
+    pub(super) source: PolicySource,
+    pub(super) shadows: Vec<PolicySource>,
+    /// Writes the log lines about its attempts.
+    pub(crate) lines: Lines,
+    pub(crate) transactions: Transactions,
+}
+
+/// Which functions of a handler take a `Tx`, the transaction that completes the record.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Transactions {
+    pub(crate) handler: bool,
+    pub(crate) fallback: bool,
+}
+
+impl Transactions {
+    pub(super) fn of(registration: &Registration) -> Self {
+        let takes_one = |requires: fn(&mut Requirements)| {
+            let mut requirements = Requirements::default();
+            requires(&mut requirements);
+            requirements.transaction.is_some()
+        };
+        let fallback = registration.fallback;
+        Self {
+            handler: takes_one(registration.requires),
+            fallback: fallback.is_some_and(|fallback| takes_one(fallback.requires)),
+        }
+    }
+
+    pub(crate) fn any(self) -> bool {
+        self.handler || self.fallback
+    }
+}
+
+impl HandlerEntry {
+    /// The id under which the database knows the handler.
+    #[must_use]
+    pub fn id(&self) -> &'static str {
+        self.registration.id
+    }
+
+    /// The retry policy that applies to the handler.
+    #[must_use]
+    pub fn policy(&self) -> &dyn RetryPolicy {
+        &*self.policy
+    }
+
+    /// Where the policy was set.
+    #[must_use]
+    pub fn policy_source(&self) -> PolicySource {
+        self.source
+    }
+
+    /// The time limit of one invocation.
+    #[must_use]
+    pub fn timeout(&self) -> Option<Duration> {
+        self.registration.timeout
+    }
+
+    /// How many invocations may run at the same time in this process.
+    #[must_use]
+    pub fn concurrency(&self) -> Option<u32> {
+        self.registration.concurrency
+    }
+
+    /// What a permanent failure does to later records of the lane.
+    #[must_use]
+    pub fn on_permanent_failure(&self) -> PermanentFailure {
+        self.registration.on_permanent_failure
+    }
+}
+
+impl fmt::Debug for HandlerEntry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HandlerEntry")
+            .field("id", &self.registration.id)
+            .field("policy", &self.policy.describe())
+            .field("source", &self.source)
+            .finish_non_exhaustive()
+    }
+}
