@@ -102,7 +102,7 @@ const _: () = {
                             )
                             .max_retries(3u32)
                             .max_elapsed(::core::time::Duration::new(3600u64, 0u32))
-                            .jitter(::renamed::Jitter::Full)
+                            .jitter(::renamed::retry::Jitter::Full)
                             .retry_on::<io::Error>()
                             .no_retry_on::<ValidationError>()
                             .retry_if(is_temporary),
