@@ -349,16 +349,16 @@ on_each_database! {
         let dispatcher = outbox.start().await.unwrap();
         assert_eq!(scraped.scrape().await.total(&names::DATABASE_ERRORS), 0.0);
         database::execute(&db.pool, "alter table outbox_record rename to gone").await;
-        let errors = |page: &Page, doing| page.value(&names::DATABASE_ERRORS, &[doing]);
+        let errors = |page: &Page, operation| page.value(&names::DATABASE_ERRORS, &[operation]);
         scraped.until("errors", |page| {
-            errors(page, "reading records") >= Some(2.0) && errors(page, "sampling gauges") >= Some(1.0)
+            errors(page, "fetch") >= Some(2.0) && errors(page, "sample") >= Some(1.0)
         }).await;
         database::execute(&db.pool, "alter table gone rename to outbox_record").await;
         publish(&db, &outbox, &[Order { key: "a".to_owned(), script: Script::Succeed }]).await;
         let page = scraped.until("the database to answer", |page| {
             page.value(&names::RECORDS, &["completed"]) == Some(1.0)
         }).await;
-        assert_eq!(errors(&page, "renewing its leases").unwrap_or(0.0), 0.0);
+        assert_eq!(errors(&page, "claim").unwrap_or(0.0), 0.0);
         dispatcher.shutdown().await.unwrap();
     }
 }

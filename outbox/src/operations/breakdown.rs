@@ -7,7 +7,10 @@ use super::{
     filter::LARGEST_PAGE,
 };
 use crate::{
-    outbox::{Result, error::While as _},
+    outbox::{
+        Result,
+        error::{DbContext as _, Operation},
+    },
     store::{Database, SAMPLE_END, SampleExtent, StatusCount, StatusSample, Table},
 };
 
@@ -40,8 +43,8 @@ impl<Db: Database> Operations<'_, Db> {
     /// # Errors
     /// When the database fails.
     pub async fn estimated_counts_by_event(&self, of: &Counts) -> Result<Breakdown<EventCounts>> {
-        let doing = "counting records by event";
-        let mut connection = self.connection(doing).await?;
+        let operation = Operation::Count;
+        let mut connection = self.connection(operation).await?;
         let parts = parts(of);
         if parts.is_empty() {
             return Ok(Breakdown {
@@ -51,7 +54,7 @@ impl<Db: Database> Operations<'_, Db> {
         }
         let counted = Db::events_of(&mut connection, self.names(), &parts).await;
         let mut events: BTreeMap<String, Counts> = BTreeMap::new();
-        for mut one in scaled(counted.doing(doing)?, of) {
+        for mut one in scaled(counted.during(operation)?, of) {
             let event = one.event.take().unwrap_or_default();
             events.entry(event).or_default().add(&one);
         }
@@ -66,11 +69,11 @@ impl<Db: Database> Operations<'_, Db> {
     /// # Errors
     /// When the database fails.
     pub async fn estimated_counts_by_error(&self, of: &Counts) -> Result<Breakdown<ErrorCount>> {
-        let doing = "counting errors";
-        let mut connection = self.connection(doing).await?;
+        let operation = Operation::Count;
+        let mut connection = self.connection(operation).await?;
         let extent = extent(of.failed);
         let errors = Db::errors_of(&mut connection, self.names(), extent, LARGEST_PAGE).await;
-        let mut items = errors.doing(doing)?;
+        let mut items = errors.during(operation)?;
         if extent == SampleExtent::Ends {
             let seen: u64 = items.iter().map(|error| error.count).sum();
             for error in &mut items {

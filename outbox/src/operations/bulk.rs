@@ -7,7 +7,10 @@ use super::{
     step::{Batches, Step},
 };
 use crate::{
-    outbox::{Result, error::While as _},
+    outbox::{
+        Result,
+        error::{DbContext as _, Operation},
+    },
     store::{Database, Fence, Prunable, micros},
 };
 
@@ -199,12 +202,12 @@ impl<Db: Database> Pruning<'_, Db> {
         let Some(after) = self.after else {
             return Ok(None);
         };
-        let doing = "looking for finished records";
-        let mut connection = self.operations.connection(doing).await?;
+        let operation = Operation::Prune;
+        let mut connection = self.operations.connection(operation).await?;
         let names = self.operations.names();
         let mut looked_at = Db::prunable(&mut connection, names, after, self.micros, BATCH)
             .await
-            .doing(doing)?;
+            .during(operation)?;
         // Ids are in the order of publishing: after a thousand that are too young there is
         // nothing old, and the rest of the table need not be read.
         let goes_on = !looked_at.iter().all(|one| one.young);

@@ -2,7 +2,10 @@
 
 use super::{Change, DeliveryStatus, Filter, Operations, RecordStatus, Status, step::Step};
 use crate::{
-    outbox::{Result, error::While as _},
+    outbox::{
+        Result,
+        error::{DbContext as _, Operation},
+    },
     record::LONGEST_NAME,
     runtime::signals::WakeSignals,
     store::Database,
@@ -132,14 +135,14 @@ impl<Db: Database> Operations<'_, Db> {
     /// # Errors
     /// When the database fails.
     pub async fn pause(&self, handler: &str) -> Result<Change> {
-        let doing = "pausing a handler";
+        let operation = Operation::Pause;
         if handler.is_empty() || handler.len() > LONGEST_NAME || handler.contains('\0') {
             return Ok(Change::NotFound);
         }
-        let mut connection = self.connection(doing).await?;
+        let mut connection = self.connection(operation).await?;
         Db::pause(&mut connection, self.names(), handler)
             .await
-            .doing(doing)?;
+            .during(operation)?;
         self.tell(WakeSignals::paused);
         tracing::info!(handler, "handler is paused");
         Ok(Change::Applied)
@@ -150,14 +153,14 @@ impl<Db: Database> Operations<'_, Db> {
     /// # Errors
     /// When the database fails.
     pub async fn resume(&self, handler: &str) -> Result<Change> {
-        let doing = "resuming a handler";
+        let operation = Operation::Resume;
         if handler.contains('\0') {
             return Ok(Change::NotFound);
         }
-        let mut connection = self.connection(doing).await?;
+        let mut connection = self.connection(operation).await?;
         let was_paused = Db::resume(&mut connection, self.names(), handler)
             .await
-            .doing(doing)?;
+            .during(operation)?;
         if !was_paused {
             return Ok(Change::NotFound);
         }
@@ -185,11 +188,11 @@ impl<Db: Database> Operations<'_, Db> {
 
     /// What the record is instead.
     async fn record_conflict(&self, record_id: i64) -> Result<Change> {
-        let doing = "reading the status of a record";
-        let mut connection = self.connection(doing).await?;
+        let operation = Operation::Inspect;
+        let mut connection = self.connection(operation).await?;
         let status = Db::record_status(&mut connection, self.names(), record_id)
             .await
-            .doing(doing)?;
+            .during(operation)?;
         Ok(status.map_or(Change::NotFound, |status| {
             Change::Conflict(Status::Record(status))
         }))
@@ -200,13 +203,13 @@ impl<Db: Database> Operations<'_, Db> {
         record_id: i64,
         handler: Option<&str>,
     ) -> Result<Vec<(i64, DeliveryStatus)>> {
-        let doing = "reading the deliveries of a record";
+        let operation = Operation::Inspect;
         if handler.is_some_and(|handler| handler.contains('\0')) {
             return Ok(Vec::new());
         }
-        let mut connection = self.connection(doing).await?;
+        let mut connection = self.connection(operation).await?;
         Db::deliveries_of(&mut connection, self.names(), record_id, handler)
             .await
-            .doing(doing)
+            .during(operation)
     }
 }

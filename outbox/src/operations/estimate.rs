@@ -2,7 +2,10 @@
 
 use super::{Counts, Operations, RecordStatus, Status};
 use crate::{
-    outbox::{Result, error::While as _},
+    outbox::{
+        Result,
+        error::{DbContext as _, Operation},
+    },
     store::{Database, Table},
 };
 
@@ -36,19 +39,19 @@ impl<Db: Database> Operations<'_, Db> {
     /// # Errors
     /// When the database fails.
     pub async fn estimated_counts(&self) -> Result<EstimatedCounts> {
-        let doing = "counting unfinished records";
-        let mut connection = self.connection(doing).await?;
+        let operation = Operation::Count;
+        let mut connection = self.connection(operation).await?;
         let counted = Db::open_counts(&mut connection, self.names())
             .await
-            .doing(doing)?;
+            .during(operation)?;
         let mut counts = Counts::default();
         for one in counted {
             counts.add(&one);
         }
 
-        let doing = "sampling finished records";
+        let operation = Operation::Count;
         let ids = Db::ids(&mut connection, self.names(), Table::Record).await;
-        let ids = ids.doing(doing)?;
+        let ids = ids.during(operation)?;
         let Some((lowest, newest)) = ids else {
             return Ok(EstimatedCounts {
                 counts,
@@ -63,7 +66,7 @@ impl<Db: Database> Operations<'_, Db> {
             Table::Record,
             &samples.ranges,
         );
-        for mut one in within.await.doing(doing)? {
+        for mut one in within.await.during(operation)? {
             // What is not finished was counted.
             if let Status::Record(RecordStatus::Completed | RecordStatus::Discarded) = one.status {
                 one.count = samples.scaled(one.count);

@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use super::Operations;
 use crate::{
-    outbox::{Result, error::While as _},
+    outbox::{
+        Result,
+        error::{DbContext as _, Operation},
+    },
     store::{Database, Retained, micros},
 };
 
@@ -42,14 +45,14 @@ impl<Db: Database> Operations<'_, Db> {
     }
 
     async fn forget(&self, what: Retained, older_than: Duration) -> Result<u64> {
-        let doing = "forgetting commands and messages";
+        let operation = Operation::Prune;
         let mut all = 0;
         loop {
-            let mut connection = self.connection(doing).await?;
+            let mut connection = self.connection(operation).await?;
             let age = micros(older_than);
             let forgotten = Db::forget(&mut connection, self.names(), what, age, BATCH)
                 .await
-                .doing(doing)?;
+                .during(operation)?;
             all += forgotten;
             if forgotten < BATCH.unsigned_abs() {
                 return Ok(all);

@@ -20,7 +20,10 @@ use sqlx::Pool;
 
 pub use crate::record::{DeliveryStatus, RecordStatus};
 use crate::{
-    outbox::{Result, error::While as _},
+    outbox::{
+        Result,
+        error::{DbContext as _, Operation},
+    },
     runtime::signals::WakeSignals,
     store::{Database, ListQuery, StatusCount, TableNames, micros},
 };
@@ -110,11 +113,11 @@ impl<'a, Db: Database> Operations<'a, Db> {
     /// # Errors
     /// When the database fails.
     pub async fn counts(&self) -> Result<Counts> {
-        let doing = "counting records";
-        let mut connection = self.connection(doing).await?;
+        let operation = Operation::Count;
+        let mut connection = self.connection(operation).await?;
         let counted = Db::counts(&mut connection, self.names())
             .await
-            .doing(doing)?;
+            .during(operation)?;
         let mut counts = Counts::default();
         for one in counted {
             counts.add(&one);
@@ -129,11 +132,11 @@ impl<'a, Db: Database> Operations<'a, Db> {
     /// # Errors
     /// When the database fails.
     pub async fn counts_by_event(&self) -> Result<Vec<EventCounts>> {
-        let doing = "counting records by event";
-        let mut connection = self.connection(doing).await?;
+        let operation = Operation::Count;
+        let mut connection = self.connection(operation).await?;
         let counted = Db::counts_by_event(&mut connection, self.names())
             .await
-            .doing(doing)?;
+            .during(operation)?;
         let mut events: BTreeMap<String, Counts> = BTreeMap::new();
         for mut one in counted {
             let event = one.event.take().unwrap_or_default();
@@ -147,11 +150,11 @@ impl<'a, Db: Database> Operations<'a, Db> {
     /// # Errors
     /// When the database fails.
     pub async fn counts_by_error(&self) -> Result<Vec<ErrorCount>> {
-        let doing = "counting errors";
-        let mut connection = self.connection(doing).await?;
+        let operation = Operation::Count;
+        let mut connection = self.connection(operation).await?;
         Db::counts_by_error(&mut connection, self.names(), i64::from(LARGEST_PAGE))
             .await
-            .doing(doing)
+            .during(operation)
     }
 
     /// How long ago the oldest pending record was published, by the database's clock: how far
@@ -160,11 +163,11 @@ impl<'a, Db: Database> Operations<'a, Db> {
     /// # Errors
     /// When the database fails.
     pub async fn oldest_pending_age(&self) -> Result<Option<Duration>> {
-        let doing = "looking for the oldest pending record";
-        let mut connection = self.connection(doing).await?;
+        let operation = Operation::Overview;
+        let mut connection = self.connection(operation).await?;
         let age = Db::oldest_pending(&mut connection, self.names(), self.partitions)
             .await
-            .doing(doing)?;
+            .during(operation)?;
         Ok(age.map(|(micros, _)| Duration::from_micros(u64::try_from(micros).unwrap_or(0))))
     }
 
@@ -207,12 +210,12 @@ impl<'a, Db: Database> Operations<'a, Db> {
         if filter.matches_nothing() {
             return Ok(0);
         }
-        let doing = "counting what a filter selects";
+        let operation = Operation::Count;
         let query = filter.query(Paging::oldest(LARGEST_PAGE), i64::MAX);
-        let mut connection = self.connection(doing).await?;
+        let mut connection = self.connection(operation).await?;
         Db::count(&mut connection, self.names(), filter.status, query)
             .await
-            .doing(doing)
+            .during(operation)
     }
 
     /// Everything that is stored of one record, its payload among it.
@@ -220,11 +223,11 @@ impl<'a, Db: Database> Operations<'a, Db> {
     /// # Errors
     /// When the database fails.
     pub async fn inspect(&self, record_id: i64) -> Result<Option<Inspected>> {
-        let doing = "inspecting a record";
-        let mut connection = self.connection(doing).await?;
+        let operation = Operation::Inspect;
+        let mut connection = self.connection(operation).await?;
         Db::inspect(&mut connection, self.names(), record_id)
             .await
-            .doing(doing)
+            .during(operation)
     }
 
     /// Lanes in which a delivery that failed, or is to be tried again later, holds up the records
@@ -241,7 +244,7 @@ impl<'a, Db: Database> Operations<'a, Db> {
     /// # Errors
     /// When the database fails.
     pub async fn blocked_lanes_of(&self, filter: &Filter, limit: u32) -> Result<Vec<BlockedLane>> {
-        let doing = "looking for blocked lanes";
+        let operation = Operation::List;
         let status = match filter.status {
             None => None,
             Some(Status::Delivery(status)) => Some(status),
@@ -252,10 +255,10 @@ impl<'a, Db: Database> Operations<'a, Db> {
         }
         let limit = i64::from(limit.clamp(1, LARGEST_PAGE));
         let query = filter.query(Paging::oldest(1), limit);
-        let mut connection = self.connection(doing).await?;
+        let mut connection = self.connection(operation).await?;
         Db::blocked_lanes(&mut connection, self.names(), status, query)
             .await
-            .doing(doing)
+            .during(operation)
     }
 
     /// The processes that run a dispatcher, the oldest first. One that was killed is listed until
@@ -264,11 +267,11 @@ impl<'a, Db: Database> Operations<'a, Db> {
     /// # Errors
     /// When the database fails.
     pub async fn instances(&self) -> Result<Vec<Instance>> {
-        let doing = "reading which instances there are";
-        let mut connection = self.connection(doing).await?;
+        let operation = Operation::List;
+        let mut connection = self.connection(operation).await?;
         Db::instances(&mut connection, self.names())
             .await
-            .doing(doing)
+            .during(operation)
     }
 
     /// The ids of the handlers that are paused, in order.
@@ -276,11 +279,11 @@ impl<'a, Db: Database> Operations<'a, Db> {
     /// # Errors
     /// When the database fails.
     pub async fn paused(&self) -> Result<Vec<String>> {
-        let doing = "reading which handlers are paused";
-        let mut connection = self.connection(doing).await?;
+        let operation = Operation::List;
+        let mut connection = self.connection(operation).await?;
         let mut handlers = Db::paused_handlers(&mut connection, self.names())
             .await
-            .doing(doing)?;
+            .during(operation)?;
         handlers.sort_unstable();
         Ok(handlers)
     }
@@ -290,9 +293,9 @@ impl<'a, Db: Database> Operations<'a, Db> {
         if filter.matches_nothing() {
             return Ok(Vec::new());
         }
-        let doing = "listing records";
+        let operation = Operation::List;
         let query = filter.query(paging, i64::from(limit));
-        let mut connection = self.connection(doing).await?;
+        let mut connection = self.connection(operation).await?;
         let (connection, names) = (&mut *connection, self.names());
         let found = match filter.status {
             None => Db::list_records(connection, names, None, query).await,
@@ -303,11 +306,11 @@ impl<'a, Db: Database> Operations<'a, Db> {
                 Db::list_deliveries(connection, names, status, query).await
             }
         };
-        found.doing(doing)
+        found.during(operation)
     }
 
-    async fn connection(&self, doing: &'static str) -> Result<sqlx::pool::PoolConnection<Db>> {
-        self.pool.acquire().await.doing(doing)
+    async fn connection(&self, operation: Operation) -> Result<sqlx::pool::PoolConnection<Db>> {
+        self.pool.acquire().await.during(operation)
     }
 
     fn names(&self) -> &'a TableNames {

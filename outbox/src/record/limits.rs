@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    outbox::{Error, Result},
+    outbox::{Error, Result, error::Field},
     record::{Record, record::LONGEST_NAME},
     telemetry::trace::{TRACEPARENT, TRACESTATE},
 };
@@ -57,48 +57,28 @@ impl Limits {
         record: &Record,
         dedup_key: Option<&str>,
     ) -> Result<()> {
-        let within = |what, actual, limit, instead| {
+        let within = |field, actual, limit| {
             if actual <= limit {
                 return Ok(());
             }
             Err(Error::TooLong {
-                what,
+                field,
                 event,
                 actual,
                 limit,
-                instead,
             })
         };
-        within(
-            "the payload",
-            record.payload.len(),
-            self.payload_bytes,
-            ": publish a reference to the data, or raise `Limits::payload_bytes`",
-        )?;
-        within(
-            "the headers",
-            bytes(record.headers.iter()),
-            self.header_bytes,
-            "",
-        )?;
-        within(
-            "the key",
-            record.key.len(),
-            LONGEST_NAME,
-            ": use a hash of it",
-        )?;
         let dedup_key = dedup_key.unwrap_or_default();
-        within(
-            "the dedup key",
-            dedup_key.len(),
-            LONGEST_NAME,
-            ": use a hash of it",
-        )?;
+        within(Field::Payload, record.payload.len(), self.payload_bytes)?;
+        let header_bytes = bytes(record.headers.iter());
+        within(Field::Headers, header_bytes, self.header_bytes)?;
+        within(Field::Key, record.key.len(), LONGEST_NAME)?;
+        within(Field::DedupKey, dedup_key.len(), LONGEST_NAME)?;
 
-        // JSON escapes it in the payload; headers are stored as JSON too.
-        for (what, text) in [("the key", &*record.key), ("the dedup key", dedup_key)] {
+        // JSON escapes NUL in the payload, and headers are stored as JSON too.
+        for (field, text) in [(Field::Key, &*record.key), (Field::DedupKey, dedup_key)] {
             if text.contains('\0') {
-                return Err(Error::Nul { what, event });
+                return Err(Error::Nul { field, event });
             }
         }
         Ok(())

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::outbox::error::Operation;
 use crate::{
     retry::{ThreadRandom, backoff, between},
     runtime::meters::database_error,
@@ -25,9 +26,9 @@ const SAID_AGAIN: Duration = Duration::from_secs(30);
 impl DatabaseBackoff {
     /// How long to wait before the next try: longer each time, and never the same for two
     /// processes.
-    pub(crate) fn failed(&mut self, doing: &'static str, error: &sqlx::Error) -> Duration {
+    pub(crate) fn failed(&mut self, operation: Operation, error: &sqlx::Error) -> Duration {
         let now = Instant::now();
-        database_error(doing);
+        database_error(operation);
         self.failures = self.failures.saturating_add(1);
         self.began.get_or_insert(now);
         let is_new = self
@@ -35,7 +36,7 @@ impl DatabaseBackoff {
             .is_none_or(|said| now.duration_since(said) >= SAID_AGAIN);
         if is_new {
             self.said = Some(now);
-            tracing::warn!(%error, failures = self.failures, "the database failed while {doing}; trying again until it answers");
+            tracing::warn!(operation = operation.as_str(), %error, failures = self.failures, "database error; retrying");
         }
         let base = backoff::exponential(FIRST, 2.0, LONGEST, self.failures);
         between(&ThreadRandom, base / 2, base)

@@ -19,7 +19,10 @@ use tokio::{sync::oneshot, task::JoinHandle, time::Instant};
 use super::{engine::Engine, event_loop::Run};
 use crate::{
     operations::health::Liveness,
-    outbox::{Error, Outbox, Result, error::While as _},
+    outbox::{
+        Error, Outbox, Result,
+        error::{DbContext as _, Operation},
+    },
     registry::{HandlerEntry, PermanentFailure, route::Router},
     runtime::{
         lane::{HandlerSettings, LaneSettings},
@@ -46,7 +49,7 @@ impl<Db: Database> Outbox<Db> {
         let running = Running::new(&self.inner.running).ok_or(Error::AlreadyRunning)?;
         let heart = Arc::clone(&self.inner.heart);
         let mut run = Run::new(self.clone(), self.engine());
-        run.begin().await.doing("taking the first leases")?;
+        run.begin().await.during(Operation::Claim)?;
         let (stop, stopped) = oneshot::channel();
         let beating = Beating::new(heart);
         let task = tokio::spawn(async move {

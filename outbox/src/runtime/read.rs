@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::outbox::error::Operation;
 use crate::runtime::{
     engine::{FetchRequest, FetchSummary},
     event_loop::Run,
@@ -131,12 +132,12 @@ impl<Db: Database> Run<Db> {
                 self.arrived(now, &round, arrived);
                 return;
             }
-            Answer::ClaimRequest(_, Err(error)) => ("renewing its leases", error),
+            Answer::ClaimRequest(_, Err(error)) => (Operation::Claim, error),
             Answer::FetchPlan(round, Err(error)) => {
                 self.engine.failed(*round);
                 // What this fetch was to find is still to be found.
                 self.agenda.sweep(now);
-                ("reading records", error)
+                (Operation::Fetch, error)
             }
         };
         let wait = self.outage.failed(failed.0, &failed.1);

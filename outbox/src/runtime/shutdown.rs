@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until, timeout_at};
 
+use crate::outbox::error::Operation;
 use crate::runtime::{
     event_loop::{Run, joined},
     read::{Answer, Read},
@@ -135,7 +136,7 @@ impl<Db: Database> Run<Db> {
                 };
             }
             Err(error) => {
-                let wait = self.outage.failed("handing its partitions over", &error);
+                let wait = self.outage.failed(Operation::HandOver, &error);
                 leaving.not_before = Some(Instant::now() + wait);
             }
         }
@@ -150,7 +151,7 @@ impl<Db: Database> Run<Db> {
         match fetcher.renew(owner, micros).await {
             Ok(()) => self.engine.leases.renewed(self.renewed_at),
             Err(error) => {
-                self.outage.failed("renewing its leases", &error);
+                self.outage.failed(Operation::Claim, &error);
             }
         }
     }

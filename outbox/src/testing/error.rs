@@ -1,5 +1,6 @@
 //! [`KitError`]: how a test kit can be used wrongly.
 
+use crate::outbox::error::Operation;
 use crate::{outbox::Error, retry::NoHandler};
 
 /// Why a [`Kit`](super::Kit) could not go on.
@@ -52,7 +53,7 @@ pub(super) fn database(source: sqlx::Error) -> Error {
             KitError::TransactionOpen { source }.into()
         }
         _ => Error::Database {
-            doing: "running the test kit",
+            operation: Operation::TestKit,
             source,
         },
     }

@@ -80,7 +80,7 @@ mod restore;
 mod run;
 mod step;
 
-use std::{fmt, sync::atomic::Ordering, time::Duration};
+use std::{fmt, time::Duration};
 
 use jiff::Timestamp;
 use sqlx::{Sqlite, SqlitePool, Transaction};
@@ -121,7 +121,7 @@ const MOST_AT_ONCE: usize = 100_000;
 
 impl Kit {
     /// An outbox with what the closure adds: handlers, their state, policies, configuration. The
-    /// builder has the [pool](OutboxBuilder::get_pool) and the [clock](OutboxBuilder::get_clock) for
+    /// builder has the [pool](OutboxBuilder::pool) and the [clock](OutboxBuilder::shared_clock) for
     /// handlers that need them.
     ///
     /// ```
@@ -153,9 +153,9 @@ impl Kit {
         let clock = ManualClock::at(start);
         let builder = Outbox::builder(folder.pool().await?)
             .registry(Registry::builder())
-            .hand_clock(clock.clone());
+            .manual_clock(clock.clone());
         // Again, for a closure that comes with a builder of its own.
-        let outbox = build(builder).hand_clock(clock.clone()).build().await?;
+        let outbox = build(builder).manual_clock(clock.clone()).build().await?;
         let hands = Hands::new(outbox.clone(), clock.clone());
         let kit = Self {
             outbox,
@@ -183,7 +183,7 @@ impl Kit {
     /// The database, for the tables of the test and for handlers.
     #[must_use]
     pub fn pool(&self) -> &SqlitePool {
-        &self.outbox.inner.pool
+        self.outbox.pool()
     }
 
     /// The time, for the test and for handlers.
@@ -230,7 +230,7 @@ impl Kit {
     /// For what asks the database for the time. Not exact: its clock goes on.
     fn tell_the_offset(&self) {
         let offset = self.clock.now().as_microsecond() - SystemClock.now().as_microsecond();
-        self.outbox.inner.offset.store(offset, Ordering::Release);
+        self.outbox.inner.set_offset(offset);
     }
 }
 

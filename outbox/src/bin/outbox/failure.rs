@@ -71,7 +71,7 @@ impl Failure {
 
 fn of_outbox(error: &outbox::Error) -> (u8, String) {
     match error {
-        outbox::Error::Database { doing, source } => of_database(doing, source),
+        outbox::Error::Database { operation, source } => of_database(operation.as_str(), source),
         outbox::Error::NewerSchema { found, known } => (
             3,
             format!(
@@ -99,12 +99,15 @@ fn scrubbed(text: &str) -> String {
 }
 
 /// What the database says, and what to do about it.
-pub(crate) fn of_database(doing: &str, error: &sqlx::Error) -> (u8, String) {
+pub(crate) fn of_database(operation: &str, error: &sqlx::Error) -> (u8, String) {
     let Some(refused) = error.as_database_error() else {
         return match error {
             sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_) => {
                 let says = scrubbed(&error.to_string());
-                (1, format!("the database failed while {doing}: {says}"))
+                (
+                    1,
+                    format!("database error during operation `{operation}`: {says}"),
+                )
             }
             other => (3, cannot_be_reached(other)),
         };
@@ -131,7 +134,7 @@ pub(crate) fn of_database(doing: &str, error: &sqlx::Error) -> (u8, String) {
             3,
             format!("the file cannot be opened ({says}): check the path in --url or OUTBOX_DATABASE_URL; `?mode=rwc` at its end creates one"),
         ),
-        Kind::Other => (1, format!("the database failed while {doing}: {says}")),
+        Kind::Other => (1, format!("database error during operation `{operation}`: {says}")),
     }
 }
 

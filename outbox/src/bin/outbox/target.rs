@@ -126,7 +126,7 @@ async fn tables<Db: Database>(
 
 fn unusable(error: &sqlx::Error) -> Failure {
     // Whatever goes wrong before anything was asked for is the connection's.
-    let (_, line) = of_database("connecting", error);
+    let (_, line) = of_database("connect", error);
     Failure::Unusable(line)
 }
 

@@ -4,6 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::time::{Instant, timeout};
 
+use crate::outbox::error::Operation;
 use crate::runtime::event_loop::Run;
 use crate::{outbox::clock::YEAR, runtime::meters::database_error, store::Database};
 
@@ -36,7 +37,7 @@ impl<Db: Database> Run<Db> {
             match timeout(LIMIT, outbox.operations().overview()).await {
                 Ok(Ok(overview)) => gauges.saw(&overview),
                 // The dispatcher says so when it fails itself; the gauges stay as they are.
-                Ok(Err(_)) | Err(_) => database_error("sampling gauges"),
+                Ok(Err(_)) | Err(_) => database_error(Operation::Sample),
             }
         }));
     }

@@ -3,6 +3,7 @@
 use ::metrics::{Counter, Histogram};
 use jiff::Timestamp;
 
+use crate::outbox::error::Operation;
 use crate::{
     registry::Registry,
     retry::Decision,
@@ -90,8 +91,8 @@ impl Meters {
 }
 
 /// A statement of the dispatcher failed. Rare, and followed by a pause: the handle is not kept.
-pub(crate) fn database_error(doing: &'static str) {
-    let counter = names::DATABASE_ERRORS.counter([doing.into()]);
+pub(crate) fn database_error(operation: Operation) {
+    let counter = names::DATABASE_ERRORS.counter([operation.as_str().into()]);
     counter.increment(1);
 }
 

@@ -14,6 +14,7 @@ use uuid::Uuid;
 use super::failure_detector::FailureDetector;
 use super::poll_schedule::PollSchedule;
 use super::session::{SessionReporter, SessionState};
+use crate::outbox::error::Operation;
 use crate::{
     runtime::{backoff::DatabaseBackoff, signals::WakeSignals},
     store::{Database, Notification, PollResult, SessionKey, TableNames},
@@ -89,7 +90,7 @@ impl<Db: Database> Watcher<Db> {
             let ended = self.watch(&mut outage).await;
             self.pulse.lost();
             if let Err(error) = ended {
-                let wait = outage.failed("watching for signs of other processes", &error);
+                let wait = outage.failed(Operation::Watch, &error);
                 // Nothing is lost with either: there is no connection.
                 tokio::select! {
                     () = tokio::time::sleep(wait) => {}

@@ -2,6 +2,7 @@
 
 use sqlx::Pool;
 
+use crate::outbox::error::Operation;
 use crate::{
     runtime::backoff::DatabaseBackoff,
     store::{Batch, Database, Fence, KeptConnection, TableNames},
@@ -29,7 +30,7 @@ impl<Db: Database> Settler<Db> {
     pub(crate) async fn write(&mut self, fence: &Fence, batch: &Batch) {
         let mut outage = DatabaseBackoff::default();
         while let Err(error) = self.try_write(fence, batch).await {
-            let wait = outage.failed("writing what became of records", &error);
+            let wait = outage.failed(Operation::Settle, &error);
             tokio::time::sleep(wait).await;
         }
         outage.over();

@@ -7,7 +7,7 @@ use tracing::{Instrument as _, Span};
 use crate::runtime::ownership::permit::StartPermit;
 use crate::{
     handler::{BoxError, Context, HandlerError, Outcome, Slot, invoke::fell_back},
-    outbox::Inner,
+    outbox::Shared,
     registry::HandlerEntry,
     retry::Decision,
     runtime::lane::{Work, completed_row},
@@ -17,7 +17,7 @@ use crate::{
 
 /// One attempt, with everything that its transaction needs.
 pub(crate) struct HandlerAttempt<'a, Db: Database> {
-    pub(crate) inner: &'a Inner<Db>,
+    pub(crate) inner: &'a Shared<Db>,
     pub(crate) handler: &'a HandlerEntry,
     pub(crate) fence: &'a Fence,
     pub(crate) work: &'a Work,

@@ -24,7 +24,7 @@ use tokio::{
 use crate::runtime::{ownership::permit::StartPermit, work::attempt::HandlerAttempt};
 use crate::{
     handler::Panicked,
-    outbox::Inner,
+    outbox,
     retry::{Decision, FailedBecause},
     runtime::{
         lane::{Turn, Work},
@@ -69,7 +69,7 @@ pub(in crate::runtime) struct WorkerPool<Db: Database> {
 }
 
 struct Shared<Db: Database> {
-    inner: Arc<Inner<Db>>,
+    inner: Arc<outbox::Shared<Db>>,
     finished: UnboundedSender<Finished>,
     /// As many can run at the same moment.
     enough: usize,
@@ -100,7 +100,7 @@ struct Member {
 
 impl<Db: Database> WorkerPool<Db> {
     pub(in crate::runtime) fn new(
-        inner: Arc<Inner<Db>>,
+        inner: Arc<outbox::Shared<Db>>,
         finished: UnboundedSender<Finished>,
     ) -> Self {
         let enough = Handle::try_current().map_or(1, |handle| handle.metrics().num_workers());

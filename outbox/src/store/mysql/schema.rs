@@ -3,7 +3,10 @@
 use sqlx::{Connection as _, MySql, MySqlPool};
 
 use crate::{
-    outbox::{Result, error::While as _},
+    outbox::{
+        Result,
+        error::{DbContext as _, Operation},
+    },
     store::{Migration, SchemaSql, TableNames, migrate, trusted},
 };
 
@@ -145,41 +148,47 @@ impl SchemaSql for MySql {
     }
 
     async fn migrate(pool: &MySqlPool, names: &TableNames) -> Result<i64> {
-        let doing = "migrating the outbox tables";
+        let operation = Operation::Migrate;
         let schema = names.table("schema", '`');
         // Data definition ends transactions here, so the lock is the session's; out of the pool,
         // so that the session, and the lock with it, ends when this future is dropped.
-        let mut session = pool.acquire().await.doing(doing)?.detach();
+        let mut session = pool.acquire().await.during(operation)?.detach();
         let lock: Option<i64> = sqlx::query_scalar(
             "select get_lock(concat('outbox-', md5(concat(database(), ?))), 60)",
         )
         .bind(names.to_string())
         .fetch_one(&mut session)
         .await
-        .doing(doing)?;
+        .during(operation)?;
         if lock != Some(1) {
             let busy = "another process has been migrating for 60 s, or is stuck";
-            return Err(sqlx::Error::Protocol(busy.to_owned())).doing(doing);
+            return Err(sqlx::Error::Protocol(busy.to_owned())).during(operation);
         }
         if let Some(schema) = names.schema() {
             let sql = trusted(format!("create schema if not exists `{schema}`"));
-            sqlx::query(sql).execute(&mut session).await.doing(doing)?;
+            sqlx::query(sql)
+                .execute(&mut session)
+                .await
+                .during(operation)?;
         }
         let sql = trusted(format!(
             "create table if not exists {schema} (version bigint primary key, applied_at datetime(6) not null) engine = innodb"
         ));
-        sqlx::query(sql).execute(&mut session).await.doing(doing)?;
+        sqlx::query(sql)
+            .execute(&mut session)
+            .await
+            .during(operation)?;
         let sql = trusted(format!("select coalesce(max(version), 0) from {schema}"));
         let found: i64 = sqlx::query_scalar(sql)
             .fetch_one(&mut session)
             .await
-            .doing(doing)?;
+            .during(operation)?;
         for step in migrate::missing(Self::migrations(names), found)? {
             for statement in step.statements {
                 sqlx::query(trusted(statement))
                     .execute(&mut session)
                     .await
-                    .doing(doing)?;
+                    .during(operation)?;
             }
             let sql = trusted(format!(
                 "insert into {schema} (version, applied_at) values (?, utc_timestamp(6))"
@@ -188,9 +197,9 @@ impl SchemaSql for MySql {
                 .bind(step.version)
                 .execute(&mut session)
                 .await
-                .doing(doing)?;
+                .during(operation)?;
         }
-        session.close().await.doing(doing)?;
+        session.close().await.during(operation)?;
         Ok(found)
     }
 }

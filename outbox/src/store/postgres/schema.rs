@@ -3,7 +3,10 @@
 use sqlx::{PgPool, Postgres};
 
 use crate::{
-    outbox::{Result, error::While as _},
+    outbox::{
+        Result,
+        error::{DbContext as _, Operation},
+    },
     store::{Migration, SchemaSql, TableNames, migrate, trusted},
 };
 
@@ -161,43 +164,43 @@ impl SchemaSql for Postgres {
     }
 
     async fn migrate(pool: &PgPool, names: &TableNames) -> Result<i64> {
-        let doing = "migrating the outbox tables";
+        let operation = Operation::Migrate;
         let schema = names.table("schema", '"');
         // One transaction: its lock ends with it, also when this future is dropped.
-        let mut tx = pool.begin().await.doing(doing)?;
+        let mut tx = pool.begin().await.during(operation)?;
         sqlx::query("select pg_advisory_xact_lock(hashtextextended($1, 0))")
             .bind(names.to_string())
             .execute(&mut *tx)
             .await
-            .doing(doing)?;
+            .during(operation)?;
         if let Some(schema) = names.schema() {
             let sql = trusted(format!("create schema if not exists \"{schema}\""));
-            sqlx::query(sql).execute(&mut *tx).await.doing(doing)?;
+            sqlx::query(sql).execute(&mut *tx).await.during(operation)?;
         }
         let sql = trusted(format!(
             "create table if not exists {schema} (version bigint primary key, applied_at timestamptz not null default now())"
         ));
-        sqlx::query(sql).execute(&mut *tx).await.doing(doing)?;
+        sqlx::query(sql).execute(&mut *tx).await.during(operation)?;
         let sql = trusted(format!("select coalesce(max(version), 0) from {schema}"));
         let found: i64 = sqlx::query_scalar(sql)
             .fetch_one(&mut *tx)
             .await
-            .doing(doing)?;
+            .during(operation)?;
         for step in migrate::missing(Self::migrations(names), found)? {
             for statement in step.statements {
                 sqlx::query(trusted(statement))
                     .execute(&mut *tx)
                     .await
-                    .doing(doing)?;
+                    .during(operation)?;
             }
             let sql = trusted(format!("insert into {schema} (version) values ($1)"));
             sqlx::query(sql)
                 .bind(step.version)
                 .execute(&mut *tx)
                 .await
-                .doing(doing)?;
+                .during(operation)?;
         }
-        tx.commit().await.doing(doing)?;
+        tx.commit().await.during(operation)?;
         Ok(found)
     }
 }

@@ -4,7 +4,10 @@ use sqlx::{Sqlite, SqlitePool};
 
 use super::NOW;
 use crate::{
-    outbox::{Result, error::While as _},
+    outbox::{
+        Result,
+        error::{DbContext as _, Operation},
+    },
     store::{Migration, SchemaSql, TableNames, migrate, trusted},
 };
 
@@ -167,34 +170,34 @@ impl SchemaSql for Sqlite {
     }
 
     async fn migrate(pool: &SqlitePool, names: &TableNames) -> Result<i64> {
-        let doing = "migrating the outbox tables";
+        let operation = Operation::Migrate;
         let schema = names.table("schema", '"');
         // `immediate`: the one writer from the start, so that nobody else migrates meanwhile.
-        let mut tx = pool.begin_with("begin immediate").await.doing(doing)?;
+        let mut tx = pool.begin_with("begin immediate").await.during(operation)?;
         let sql = trusted(format!(
             "create table if not exists {schema} (version integer primary key, applied_at integer not null default ({NOW}))"
         ));
-        sqlx::query(sql).execute(&mut *tx).await.doing(doing)?;
+        sqlx::query(sql).execute(&mut *tx).await.during(operation)?;
         let sql = trusted(format!("select coalesce(max(version), 0) from {schema}"));
         let found: i64 = sqlx::query_scalar(sql)
             .fetch_one(&mut *tx)
             .await
-            .doing(doing)?;
+            .during(operation)?;
         for step in migrate::missing(Self::migrations(names), found)? {
             for statement in step.statements {
                 sqlx::query(trusted(statement))
                     .execute(&mut *tx)
                     .await
-                    .doing(doing)?;
+                    .during(operation)?;
             }
             let sql = trusted(format!("insert into {schema} (version) values (?1)"));
             sqlx::query(sql)
                 .bind(step.version)
                 .execute(&mut *tx)
                 .await
-                .doing(doing)?;
+                .during(operation)?;
         }
-        tx.commit().await.doing(doing)?;
+        tx.commit().await.during(operation)?;
         Ok(found)
     }
 }

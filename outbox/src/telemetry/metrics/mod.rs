@@ -67,7 +67,6 @@ mod tests {
             "outcome",
             "cause",
             "event",
-            "doing",
             "status",
             "operation",
             "reason",

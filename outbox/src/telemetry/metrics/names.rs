@@ -46,7 +46,7 @@ metrics! {
         "What made the dispatcher look for something to do.";
     LEASE_LOSSES = Counter "outbox_lease_losses_total" Count []
         "Partitions that were lost to others, or to a lease that ran out, without being handed over.";
-    DATABASE_ERRORS = Counter "outbox_database_errors_total" Count ["doing"]
+    DATABASE_ERRORS = Counter "outbox_database_errors_total" Count ["operation"]
         "Statements of the dispatcher that failed; each is tried again.";
 
     PARTITIONS_OWNED = Gauge "outbox_partitions_owned" Count []
