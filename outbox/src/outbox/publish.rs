@@ -9,7 +9,7 @@ use crate::{
     },
     record::OutboxEvent,
     store::{Database, NewRecord},
-    telemetry::trace::{self, Sent},
+    telemetry::trace::{self, PublishOutcome},
 };
 
 impl<Db: Database> Outbox<Db> {
@@ -45,8 +45,8 @@ impl<Db: Database> Outbox<Db> {
         let write = self.write_all(connection, events);
         let result = write.instrument(span.clone()).await;
         let outcome = match result {
-            Ok(()) => Sent::Published,
-            Err(_) => Sent::Failed,
+            Ok(()) => PublishOutcome::Published,
+            Err(_) => PublishOutcome::Failed,
         };
         trace::published(&span, outcome);
         result
@@ -59,7 +59,7 @@ impl<Db: Database> Outbox<Db> {
         events: &[E],
     ) -> Result<()> {
         let shared = &self.inner;
-        let trace = trace::carried();
+        let trace = trace::trace_headers();
         let records = events
             .iter()
             .map(|event| self.schedule(event).into_record(&trace))

@@ -12,7 +12,7 @@ use crate::{
     },
     record::{OutboxEvent, Record, partition::partition_of},
     store::{Database, Due, NewRecord},
-    telemetry::trace::{self, Sent},
+    telemetry::trace::{self, PublishOutcome},
 };
 
 /// An event that is about to be published; see [`Outbox::schedule`].
@@ -104,10 +104,10 @@ impl<'a, Db: Database, E: OutboxEvent> Schedule<'a, Db, E> {
         let outcome = match &result {
             Ok(Scheduled::Published { record_id }) => {
                 span.record("record_id", record_id);
-                Sent::Published
+                PublishOutcome::Published
             }
-            Ok(Scheduled::Duplicate) => Sent::Duplicate,
-            Err(_) => Sent::Failed,
+            Ok(Scheduled::Duplicate) => PublishOutcome::Duplicate,
+            Err(_) => PublishOutcome::Failed,
         };
         trace::published(&span, outcome);
         result
@@ -116,7 +116,7 @@ impl<'a, Db: Database, E: OutboxEvent> Schedule<'a, Db, E> {
     /// [`send`](Self::send) inside its span.
     async fn write(self, connection: &mut Db::Connection, span: &Span) -> Result<Scheduled> {
         let (shared, due) = (&self.outbox.inner, self.due);
-        let record = self.into_record(&trace::carried())?;
+        let record = self.into_record(&trace::trace_headers())?;
         if shared.config.observability.log_keys {
             span.record("key", &*record.record.key);
         }

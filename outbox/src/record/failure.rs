@@ -1,26 +1,26 @@
-//! [`Failure`]: a failed attempt as it is stored.
+//! [`Failure`]: a failed attempt as it is stored, and the names of the kinds of failures.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::handler::{FailureKind, HandlerError};
 
-/// A failed attempt as it is stored: never in a log, since error texts may quote what was sent.
+/// A failed attempt as it is stored. Never logged: the text may quote the payload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Failure {
     pub(crate) kind: &'static str,
-    /// The error and everything that caused it.
+    /// The error and its sources.
     pub(crate) text: String,
-    /// The same for failures of one handler that differ only in numbers and quoted values.
+    /// Equal for failures of one handler that differ in numbers and quoted values only.
     pub(crate) fingerprint: String,
 }
 
-/// The longest stored error, in bytes.
+/// The longest stored text, in bytes.
 const LONGEST_TEXT: usize = 1024;
 
 impl Failure {
     pub(crate) fn of(handler: &str, error: &HandlerError) -> Self {
-        let kind = name(error.kind());
-        // The user's own code, and this is the dispatcher's loop.
+        let kind = error.kind().name();
+        // `Display` is the user's code.
         let text = catch_unwind(AssertUnwindSafe(|| format!("{error:#}")));
         let text = text.unwrap_or_else(|_| "an error whose text panicked".to_owned());
         // No database stores NUL in text.
@@ -34,21 +34,45 @@ impl Failure {
     }
 }
 
-/// The stored name of a kind.
-fn name(kind: FailureKind) -> &'static str {
-    match kind {
-        FailureKind::Error => "error",
-        FailureKind::Permanent => "permanent",
-        FailureKind::RetryAfter(_) => "retry-after",
-        FailureKind::Unavailable => "unavailable",
-        FailureKind::TimedOut => "timed-out",
-        FailureKind::Panicked => "panicked",
-        FailureKind::Undecodable => "undecodable",
-        FailureKind::Invalid => "invalid",
+impl FailureKind {
+    /// The names of all kinds: stored with each failure, values of the span field `failure`, and
+    /// labels of metrics. In the order of [`index`](Self::index). They must not change.
+    pub(crate) const NAMES: [&str; 8] = [
+        "error",
+        "permanent",
+        "retry_after",
+        "unavailable",
+        "timed_out",
+        "panicked",
+        "undecodable",
+        "invalid",
+    ];
+
+    pub(crate) const fn name(self) -> &'static str {
+        Self::NAMES[self.index()]
+    }
+
+    /// The position in [`NAMES`](Self::NAMES).
+    pub(crate) const fn index(self) -> usize {
+        match self {
+            Self::Error => 0,
+            Self::Permanent => 1,
+            Self::RetryAfter(_) => 2,
+            Self::Unavailable => 3,
+            Self::TimedOut => 4,
+            Self::Panicked => 5,
+            Self::Undecodable => 6,
+            Self::Invalid => 7,
+        }
     }
 }
 
-/// 16 hexadecimal digits (FNV-1a). Stored, so neither the hash nor what it leaves out may change.
+/// The version of [`fingerprint`]. Increase it whenever the same failure gets another fingerprint,
+/// so that stored fingerprints of two versions are not mixed up.
+const FINGERPRINT_VERSION: u32 = 1;
+
+/// The version and 16 hexadecimal digits: the FNV-1a hash of handler, kind and text. Leaves out
+/// quoted values, and takes every number as `0`.
 fn fingerprint(handler: &str, kind: &str, text: &str) -> String {
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
     let mut add = |byte: u8| {
@@ -73,7 +97,7 @@ fn fingerprint(handler: &str, kind: &str, text: &str) -> String {
         }
         in_number = is_number;
     }
-    format!("{hash:016x}")
+    format!("{FINGERPRINT_VERSION}-{hash:016x}")
 }
 
 #[cfg(test)]
@@ -90,6 +114,11 @@ mod tests {
         assert_eq!(of("no card `a` for \"b\""), of("no card `x y` for \"\""));
         assert_ne!(of("no card"), of("no bank"));
         assert_ne!(of("timeout after ms"), of("timeout after 30 ms"));
+    }
+
+    #[test]
+    fn a_fingerprint_stays_the_same_within_its_version() {
+        assert_eq!(of("timeout after 30 ms"), "1-6bfe70634ce0e522");
     }
 
     #[test]

@@ -28,7 +28,7 @@ use crate::{
     handler::States,
     registry::nearest::nearest,
     retry::{NoHandler, PolicySource, RetryPolicy},
-    telemetry::trace::Lines,
+    telemetry::trace::AttemptLog,
 };
 
 /// The handlers of this process, checked and with their policies resolved.
@@ -63,7 +63,7 @@ pub struct HandlerEntry {
     source: PolicySource,
     shadows: Vec<PolicySource>,
     /// What is logged of its attempts.
-    pub(crate) lines: Lines,
+    pub(crate) log: AttemptLog,
     pub(crate) transactions: Transactions,
 }
 
