@@ -3,7 +3,7 @@
 //!
 //! # Layout
 //!
-//! The modules follow a record from `publish` to the row that says what became of it.
+//! The modules follow a record from `publish` to the statement that settles it.
 #![cfg_attr(
     not(any(feature = "mysql", feature = "postgres", feature = "sqlite")),
     expect(

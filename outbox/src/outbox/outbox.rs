@@ -23,7 +23,7 @@ use crate::{
 /// this number must never change.
 pub(crate) const PARTITIONS: u16 = 64;
 
-/// The stored outbox of one application. Cheap to clone.
+/// The stored outbox of one application. Cloning it is cheap: all clones share the same state.
 ///
 /// ```
 /// # use outbox::{outbox_handler, Outbox, OutboxEvent};

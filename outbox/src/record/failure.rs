@@ -23,7 +23,7 @@ impl Failure {
         // `Display` is the user's code.
         let text = catch_unwind(AssertUnwindSafe(|| format!("{error:#}")));
         let text = text.unwrap_or_else(|_| "an error whose text panicked".to_owned());
-        // No database stores NUL in text.
+        // The databases cannot store NUL in text.
         let mut text = text.replace('\0', "\u{fffd}");
         text.truncate(text.floor_char_boundary(LONGEST_TEXT));
         Self {

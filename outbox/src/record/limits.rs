@@ -1,4 +1,4 @@
-//! What may be published: checked before any SQL, so that a refusal leaves the transaction as it was.
+//! [`Limits`]: checked before any SQL, so that a refused event leaves the transaction usable.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::{
     telemetry::trace::{TRACEPARENT, TRACESTATE},
 };
 
-/// How much one record may hold.
+/// The size limits of a record.
 ///
 /// ```
 /// use outbox::config::Limits;
@@ -19,9 +19,9 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// The payload as JSON text. Default: 1 MiB.
+    /// The longest payload, as JSON text. Default: 1 MiB.
     pub payload_bytes: usize,
-    /// All headers together, names and values. Default: 64 KiB.
+    /// The greatest sum of all headers, names and values. Default: 64 KiB.
     pub header_bytes: usize,
 }
 
@@ -35,8 +35,8 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Adds the headers of a trace, unless the publisher has named one. They are left out where
-    /// there is no room: nobody's event is refused because it is traced.
+    /// Adds the headers of a trace, unless the publisher has set a `traceparent`. Leaves them out if
+    /// they would exceed the limit: tracing must not cause an event to be refused.
     pub(crate) fn add_trace(
         &self,
         headers: &mut BTreeMap<String, String>,
@@ -46,7 +46,7 @@ impl Limits {
         if trace.is_empty() || headers.contains_key(TRACEPARENT) || bytes > self.header_bytes {
             return;
         }
-        // One that came without its `traceparent` belongs to something else.
+        // A `tracestate` without its `traceparent` belongs to another trace.
         headers.remove(TRACESTATE);
         headers.extend(trace.iter().cloned());
     }
@@ -85,7 +85,7 @@ impl Limits {
     }
 }
 
-/// Names and values together.
+/// The length of names and values together.
 fn bytes<'a>(headers: impl Iterator<Item = (&'a String, &'a String)>) -> usize {
     headers.map(|(name, value)| name.len() + value.len()).sum()
 }
