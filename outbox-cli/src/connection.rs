@@ -92,7 +92,7 @@ impl ConnectionArguments {
 
 #[expect(clippy::needless_pass_by_value, reason = "an argument of `map_err`")]
 fn cannot_connect(error: sqlx::Error) -> Failure {
-    Failure::of_database("connecting", &error).with(Exit::Database)
+    Failure::of_database("connect", &error).with(Exit::Database)
 }
 
 /// Refuses tables of a newer version than this program knows.

@@ -61,8 +61,8 @@ impl Failure {
         ExitCode::from(self.exit as u8)
     }
 
-    /// An error of the database while the program was `doing` something.
-    pub(crate) fn of_database(doing: &str, error: &sqlx::Error) -> Self {
+    /// An error of the database during an operation.
+    pub(crate) fn of_database(operation: &str, error: &sqlx::Error) -> Self {
         let message = redacted(&match error {
             sqlx::Error::Database(refusal) => refusal.message().to_owned(),
             sqlx::Error::Configuration(cause) => cause.to_string(),
@@ -75,7 +75,7 @@ impl Failure {
             }
             None => Self::new(
                 Exit::Failed,
-                format!("database error while {doing}: {message}"),
+                format!("database error during operation `{operation}`: {message}"),
             ),
         }
     }
@@ -84,7 +84,9 @@ impl Failure {
 impl From<outbox::Error> for Failure {
     fn from(error: outbox::Error) -> Self {
         match &error {
-            outbox::Error::Database { doing, source } => Self::of_database(doing, source),
+            outbox::Error::Database { operation, source } => {
+                Self::of_database(operation.as_str(), source)
+            }
             outbox::Error::NewerSchema { found, known } => Self::new(
                 Exit::Database,
                 format!(

@@ -46,7 +46,7 @@ pub mod guide;
 #[doc(hidden)]
 pub mod __private;
 
-pub use crate::outbox::{Error, Outbox, OutboxBuilder, Result, Schedule, Scheduled, clock};
+pub use crate::outbox::{Error, Outbox, OutboxBuilder, Result, Schedule, Scheduled, clock, error};
 pub use config::Config;
 pub use handler::{Context, FromContext, Handler, HandlerError, State};
 pub use outbox_macros::{OutboxEvent, error_name, outbox_handler, retryable};

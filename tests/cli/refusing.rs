@@ -14,7 +14,7 @@ on_each_database! {
         let line = outbox(&db.url(), "status --schema nowhere").await.badly(3);
         assert!(line.contains("the outbox tables were not found"), "{line}");
         let line = outbox(&db.url(), "status --table-prefix a;b").await.badly(2);
-        assert!(line.contains("cannot be a table prefix"), "{line}");
+        assert!(line.contains("is not a valid table prefix"), "{line}");
     }
 }
 

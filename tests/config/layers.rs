@@ -235,19 +235,19 @@ fn a_wrong_variable_is_named_with_what_was_meant() {
         ),
         (
             &[("OUTBOX__RETRY__MAX_ATTEMPTS", "5")],
-            "OUTBOX__RETRY__MAX_ATTEMPTS: `retry.max-attempts` has no counterpart of that name here; write `max-retries`, which does not count the first try: one less",
+            "OUTBOX__RETRY__MAX_ATTEMPTS: `retry.max-attempts` is not a key of this library; write `max-retries`, which does not count the first attempt (one less)",
         ),
         (
             &[("OUTBOX__RETRY__MAX_RETRIES", "many")],
-            "OUTBOX__RETRY__MAX_RETRIES: `retry.max-retries` is `many`, but has to be a whole number from 0 to 4294967295",
+            "OUTBOX__RETRY__MAX_RETRIES: `retry.max-retries` is `many`, but must be a whole number from 0 to 4294967295",
         ),
         (
             &[("OUTBOX__RETRY__MAX_RETRIES", "")],
-            "OUTBOX__RETRY__MAX_RETRIES: `retry.max-retries` has no value, but has to be a whole number from 0 to 4294967295",
+            "OUTBOX__RETRY__MAX_RETRIES: `retry.max-retries` has no value, but must be a whole number from 0 to 4294967295",
         ),
         (
             &[("OUTBOX__RETRY__POLICY", "Fixd")],
-            "OUTBOX__RETRY__POLICY: `retry.policy` is `Fixd`, but has to be one of `fixed`, `linear`, `exponential`, `jittered`; did you mean `fixed`?",
+            "OUTBOX__RETRY__POLICY: `retry.policy` is `Fixd`, but must be one of `fixed`, `linear`, `exponential`, `jittered`; did you mean `fixed`?",
         ),
         (
             &[("OUTBOX__RETRY__FIXED__DELAY", "0s")],
@@ -255,15 +255,15 @@ fn a_wrong_variable_is_named_with_what_was_meant() {
         ),
         (
             &[("OUTBOX__RETRY", "fixed")],
-            "OUTBOX__RETRY: `retry` is `fixed`, but has to be a section",
+            "OUTBOX__RETRY: `retry` is `fixed`, but must be a section",
         ),
         (
             &[("OUTBOX__POLL_INTERVAL__X", "1")],
-            "OUTBOX__POLL_INTERVAL__X: `poll-interval` is no section, so nothing can be set in it",
+            "OUTBOX__POLL_INTERVAL__X: `poll-interval` is not a section, so it has no keys",
         ),
         (
             &[("OUTBOX____RETRY", "1")],
-            "OUTBOX____RETRY: not a name of ours; between keys stand two underscores, as in `OUTBOX__RETRY__MAX_RETRIES`",
+            "OUTBOX____RETRY: not a valid name; write two underscores between keys, as in `OUTBOX__RETRY__MAX_RETRIES`",
         ),
         (
             &[
@@ -277,7 +277,7 @@ fn a_wrong_variable_is_named_with_what_was_meant() {
                 ("OUTBOX__LOCKING__EXTENSION_SECONDS", "60"),
                 ("OUTBOX__STUCK_THRESHOLD", "60s"),
             ],
-            "OUTBOX__STUCK_THRESHOLD: `stuck-threshold` says the same as `locking.extension-seconds`; keep one of them",
+            "OUTBOX__STUCK_THRESHOLD: `stuck-threshold` sets the same value as `locking.extension-seconds`; keep one of them",
         ),
     ] {
         assert_eq!(message("poll-interval: 5s", variables), expected);

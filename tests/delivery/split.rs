@@ -150,7 +150,7 @@ on_each_database! {
         dispatcher.shutdown().await.unwrap();
         assert_eq!(scene.attempts("sleeps", "a", 1), [1, 2]);
         let kinds = database::texts(&db.pool, "select kind from outbox_failure").await;
-        assert_eq!(kinds, ["timed-out"]);
+        assert_eq!(kinds, ["timed_out"]);
     }
 
     async fn no_more_run_at_once_than_the_handler_says(db) {

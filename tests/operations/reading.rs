@@ -205,7 +205,7 @@ on_each_database! {
         delivered!(db, record_id, "a", "retrying", false);
         for (handler, attempt) in [("b", 2), ("b", 10), ("a", 1)] {
             run!(db, format!("insert into outbox_failure (record_id, handler, attempt, failed_at, kind, fingerprint, error)
-values ({record_id}, '{handler}', {attempt}, {}, 'timed-out', 'f{attempt}', 'zu spät: {attempt}')", in_seconds(&db, -5)));
+values ({record_id}, '{handler}', {attempt}, {}, 'timed_out', 'f{attempt}', 'zu spät: {attempt}')", in_seconds(&db, -5)));
         }
 
         let seen = db.outbox.operations().inspect(record_id).await.unwrap().unwrap();
@@ -222,7 +222,7 @@ values ({record_id}, '{handler}', {attempt}, {}, 'timed-out', 'f{attempt}', 'zu 
         let failed = seen.deliveries[0].first_failed_at.unwrap().duration_since(started).as_secs();
         assert!((-60..0).contains(&failed), "{failed}");
         let failures: Vec<_> = seen.failures.iter().map(|f| (&*f.handler, f.attempt, &*f.kind, &*f.fingerprint, &*f.error)).collect();
-        assert_eq!(failures, [("a", 1, "timed-out", "f1", "zu spät: 1"), ("b", 2, "timed-out", "f2", "zu spät: 2"), ("b", 10, "timed-out", "f10", "zu spät: 10")]);
+        assert_eq!(failures, [("a", 1, "timed_out", "f1", "zu spät: 1"), ("b", 2, "timed_out", "f2", "zu spät: 2"), ("b", 10, "timed_out", "f10", "zu spät: 10")]);
         assert!(seen.failures[0].failed_at.duration_since(started).as_secs().abs() < 60);
     }
 

@@ -1,6 +1,6 @@
 //! The tables: made once, by one of many, never by an older program.
 
-use outbox::{Config, Error, Outbox, OutboxEvent, Registry};
+use outbox::{Config, Error, Outbox, OutboxEvent, Registry, error::Operation};
 use serde::{Deserialize, Serialize};
 use sqlx::AssertSqlSafe;
 
@@ -42,7 +42,7 @@ on_each_database! {
 
         let mut connection = pool.acquire().await.unwrap();
         let too_early = outbox.publish(&mut connection, &Migrated {}).await.unwrap_err();
-        assert!(matches!(too_early, Error::Database { doing: "publishing an event", .. }), "{too_early}");
+        assert!(matches!(too_early, Error::Database { operation: Operation::Publish, .. }), "{too_early}");
         for statement in outbox.schema_sql().split(";\n").filter(|statement| !statement.trim().is_empty()) {
             sqlx::query(AssertSqlSafe(statement)).execute(&mut *connection).await.unwrap();
         }

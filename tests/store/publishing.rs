@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use outbox::{Error, OutboxEvent, Scheduled};
+use outbox::{Error, OutboxEvent, Scheduled, error::Field};
 use serde::{Deserialize, Serialize};
 use sqlx::AssertSqlSafe;
 
@@ -247,7 +247,7 @@ on_each_database! {
             assert!(matches!(error, Error::TooLong { .. }), "{error}");
         }
         let nul = db.outbox.publish(&mut tx, &order("a\0b", "x")).await.unwrap_err();
-        assert!(matches!(nul, Error::Nul { what: "the key", .. }), "{nul}");
+        assert!(matches!(nul, Error::Nul { field: Field::Key, .. }), "{nul}");
         let invalid = db.outbox.publish(&mut tx, &order(1, "")).await.unwrap_err();
         assert!(matches!(invalid, Error::Event(_)), "{invalid}");
         let one_of_many = db.outbox.publish_all(&mut tx, &[order(1, "x"), order(2, "")]).await.unwrap_err();

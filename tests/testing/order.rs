@@ -173,7 +173,7 @@ async fn thank(event: Paid, State(seen): State<Seen>) {
 async fn a_handler_uses_the_pool_and_publishes_while_the_kit_runs_it() {
     let (seen, outbox) = (Seen::default(), LateOutbox::default());
     let kit = Kit::new(|builder| {
-        let pool = builder.get_pool().clone();
+        let pool = builder.pool().clone();
         let builder = builder.handler::<pay>().handler::<thank>().state(pool);
         builder.state(seen.clone()).state(Arc::clone(&outbox))
     });

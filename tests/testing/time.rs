@@ -183,7 +183,7 @@ async fn what_a_handler_sees_is_the_time_of_the_kit() {
     });
     let mut clock: Option<Arc<dyn Clock>> = None;
     let kit = Kit::new(|builder| {
-        clock = Some(builder.get_clock());
+        clock = Some(builder.shared_clock());
         builder.handler::<crate::shop::charge>().state(script)
     });
     let kit = kit.await.expect("a kit");

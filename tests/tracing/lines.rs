@@ -24,14 +24,14 @@ async fn a_retry_and_a_failure_for_good_are_logged_inside_their_span() {
     let handled = tracer(&["handle", &db.url()]).await;
     let retry = |attempt: u32| {
         let fields = json!({
-            "message": "an attempt failed; the record is retried",
+            "message": "attempt failed; the record will be retried",
             "handler": "charge", "event": "order.placed", "record_id": record_id,
             "attempt": attempt, "failure": "error", "delay_ms": 1,
         });
         ("INFO".to_owned(), fields)
     };
     let failed = json!({
-        "message": "a record failed for good; it stays until it is replayed or discarded",
+        "message": "record failed permanently; it stays until it is replayed or discarded",
         "handler": "charge", "event": "order.placed", "record_id": record_id,
         "attempt": 4, "failure": "error", "because": "retries_exhausted",
     });
@@ -128,7 +128,7 @@ async fn a_fallback_that_helped_is_logged() {
         panic!("{lines:#?}");
     };
     let expected = json!({
-        "message": "a handler failed for good; its fallback has completed the record",
+        "message": "handler failed permanently; its fallback completed the record",
         "handler": "give-up", "event": "order.placed", "record_id": 0,
         "attempt": 1, "failure": "permanent", "because": "permanent",
     });

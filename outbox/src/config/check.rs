@@ -1,8 +1,8 @@
-//! Values that `serde` accepts and that cannot work all the same.
+//! Finds values that `serde` accepts and that cannot work.
 //!
-//! On the plain data, so that a configuration from code is checked like one from a file, which
-//! adds the place by looking the path up. Back-offs that are not in use are checked too: a zero
-//! delay is a mistake before somebody switches to it.
+//! The checks take the plain data, so a configuration from code is checked like one from a file. For
+//! a file, the loader finds the place of a mistake by its path. Back-offs that are not in use are
+//! checked too: a delay of zero is a mistake before somebody selects it.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -13,7 +13,7 @@ use crate::retry::Jitter;
 
 /// A value that cannot work.
 pub(super) struct Mistake {
-    /// The keys that lead to it, outermost first.
+    /// The keys that lead to the value, outermost first.
     pub(super) path: Vec<String>,
     /// The rest of a sentence that starts with the path.
     pub(super) problem: String,
@@ -49,7 +49,7 @@ fn lease(config: &Config) -> Checked {
     if let Some(lease) = config.stuck_threshold {
         positive(lease, &["stuck-threshold"])?;
         if locking.lease.is_some() {
-            let problem = "says the same as `locking.extension-seconds`; keep one of them";
+            let problem = "sets the same value as `locking.extension-seconds`; keep one of them";
             return mistake(&["stuck-threshold"], problem.to_owned());
         }
     }
@@ -88,8 +88,8 @@ fn policy(config: &PolicyConfig) -> Checked {
     match config.jitter {
         Jitter::None => Ok(()),
         _ if config.policy == PolicyKind::Jittered => {
-            let problem = "has no effect with `policy: jittered`, which has its own; \
-                           write the base policy as `policy`, or remove this";
+            let problem = "has no effect with `policy: jittered`, which has its own `jitter`; \
+                           write the base policy as `policy`, or remove this key";
             mistake(&["jitter"], problem.to_owned())
         }
         Jitter::Proportional(share) if !(0.0..=1.0).contains(&share) => mistake(

@@ -1,4 +1,4 @@
-//! Durations as they are written: a whole number in the key's unit, or text with its own.
+//! Reads and writes durations: a whole number in the unit of the key, or text with a unit.
 
 use std::{fmt, time::Duration};
 
@@ -22,7 +22,7 @@ pub(super) fn from_text(text: &str) -> Result<Duration, String> {
 
 fn not_too_long(duration: Duration) -> Result<Duration, String> {
     if duration > LONGEST {
-        return Err("is too long; 100 years is the most".into());
+        return Err("is too long; the maximum is 100 years".into());
     }
     Ok(duration)
 }
@@ -34,9 +34,9 @@ pub(super) fn from_millis(number: i128) -> Result<Duration, String> {
 
 fn from_number(number: i128, unit: fn(u64) -> Duration) -> Result<Duration, String> {
     if number < 0 {
-        return Err("is below zero; the least is 0".into());
+        return Err("is negative; the minimum is 0".into());
     }
-    // Saturates far above the limit, which then refuses it.
+    // A number that is too big becomes `u64::MAX`, which is above the limit.
     not_too_long(unit(u64::try_from(number).unwrap_or(u64::MAX)))
 }
 

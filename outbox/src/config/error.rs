@@ -1,4 +1,4 @@
-//! [`ConfigError`]: what is wrong, where, and what to write instead.
+//! [`ConfigError`]: the mistake, its place, and the correction.
 
 use std::{io, path::PathBuf, str::Utf8Error};
 
@@ -8,7 +8,8 @@ use crate::registry::nearest::list;
 
 /// A configuration that cannot be used.
 ///
-/// The text names the place, the mistake and the way out:
+/// The text names the place, the mistake and the correction. The error of the operating system or
+/// the parser is the [`source`](std::error::Error::source), not part of the text.
 ///
 /// ```
 /// # #[cfg(feature = "config")] {
@@ -29,126 +30,128 @@ use crate::registry::nearest::list;
 #[non_exhaustive]
 pub enum ConfigError {
     /// The file could not be read.
-    #[error("{}: cannot be read: {source}", .path.display())]
+    #[error("{}: cannot be read", .path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// The name of the file does not say what is in it.
-    #[error(
-        "{}: the name must end in `.toml`, `.yaml` or `.yml`, which says how to read it", .path.display()
-    )]
+    /// The ending of the file name is not a known format.
+    #[error("{}: the file name must end in `.toml`, `.yaml` or `.yml`", .path.display())]
     UnknownFormat {
         /// The file.
         path: PathBuf,
     },
-    /// The file is longer than a configuration can sensibly be.
-    #[error("{name}: longer than {limit} bytes, so it is no configuration of this library")]
+    /// The file is too long for a configuration.
+    #[error(
+        "{name}: the file is longer than {limit} bytes; it is not a configuration of this library"
+    )]
     TooLarge {
         /// The file.
         name: String,
-        /// The longest that is read.
+        /// The greatest allowed length in bytes.
         limit: usize,
     },
     /// The file is not text.
     #[error("{place}: the file is not UTF-8 text; save it as UTF-8")]
     NotUtf8 {
-        /// The first byte that is none.
+        /// The first byte that is not UTF-8.
         place: Place,
-        /// Why not.
+        /// The error of the decoder.
         source: Utf8Error,
     },
-    /// Nothing in it, not even a comment.
-    #[error("{name}: the file is empty; remove it, or write what differs from the defaults")]
+    /// The file is empty and has not even a comment.
+    #[error(
+        "{name}: the file is empty; remove it, or write the settings that differ from the defaults"
+    )]
     Empty {
         /// The file.
         name: String,
     },
-    /// Not a document of its format.
-    #[error("{place}: not valid {format}: {source}")]
+    /// The file is not a document of its format.
+    #[error("{place}: not valid {format}")]
     Syntax {
-        /// Where the parser gave up.
+        /// Where the parser stopped.
         place: Place,
-        /// `TOML` or `YAML`.
+        /// The format.
         format: &'static str,
-        /// What the parser says.
+        /// The error of the parser.
         source: BoxError,
     },
-    /// A key that there is not.
+    /// An unknown key.
     #[error(
         "{}unknown key `{key}`{}; {}",
         at(.place),
         section.as_ref().map(|section| format!(" in `{section}`")).unwrap_or_default(),
         nearest.as_ref().map_or_else(
-            || format!("the keys there are {}", list(known)),
+            || format!("valid keys are {}", list(known)),
             |nearest| format!("did you mean `{nearest}`?"),
         ),
     )]
     UnknownKey {
-        /// Where it stands.
+        /// The place, if it is known.
         place: Option<Place>,
-        /// As it was written.
+        /// As written in the file.
         key: String,
-        /// The section it stands in, unless that is the whole.
+        /// The section. `None`: the top level.
         section: Option<Box<str>>,
-        /// The key, or environment variable, that is most like it.
+        /// The most similar key or environment variable.
         nearest: Option<Box<str>>,
-        /// All keys of that section.
+        /// All keys of the section.
         known: &'static [&'static str],
     },
-    /// A key of a similar library that has no counterpart here.
-    #[error("{}`{key}` has no counterpart of that name here; {instead}", at(.place))]
+    /// A key of a similar library. Kept for compatibility: the text says what to write here.
+    #[error("{}`{key}` is not a key of this library; {instead}", at(.place))]
     NoCounterpart {
-        /// Where it stands.
+        /// The place, if it is known.
         place: Option<Place>,
-        /// With its sections, as it was written.
+        /// The key with its sections, as written in the file.
         key: String,
-        /// What to do instead.
+        /// The correction.
         instead: &'static str,
     },
-    /// A word that is none of those possible.
+    /// A word that is not one of the valid words.
     #[error(
-        "{}`{key}` is `{value}`, but has to be one of {}{}",
+        "{}`{key}` is `{value}`, but must be one of {}{}",
         at(.place),
         list(known),
         nearest.as_ref().map(|nearest| format!("; did you mean `{nearest}`?")).unwrap_or_default(),
     )]
     UnknownValue {
-        /// Where it stands.
+        /// The place, if it is known.
         place: Option<Place>,
-        /// With its sections.
+        /// The key with its sections.
         key: String,
-        /// As it was written.
+        /// As written in the file.
         value: String,
-        /// The word that is most like it.
+        /// The most similar word.
         nearest: Option<Box<str>>,
-        /// All that are possible.
+        /// All valid words.
         known: &'static [&'static str],
     },
     /// A value of the wrong type, or one that cannot work.
     #[error("{}`{key}` {problem}", at(.place))]
     Invalid {
-        /// Where it stands.
+        /// The place, if it is known.
         place: Option<Place>,
-        /// With its sections.
+        /// The key with its sections.
         key: String,
-        /// What is wrong with the value, as the rest of a sentence that starts with the key.
+        /// The problem, as the rest of a sentence that starts with the key.
         problem: String,
     },
-    /// Something that a configuration may not contain, whatever the key.
+    /// The file contains something that no configuration may contain.
     #[error("{}{problem}", at(.place))]
     Refused {
-        /// Where it stands.
+        /// The place, if it is known.
         place: Option<Place>,
-        /// What it is and what to do instead.
+        /// The problem and the correction.
         problem: String,
     },
 }
 
 impl ConfigError {
-    /// Where the mistake is, if it is at one place.
+    /// The place of the mistake, if it has one place.
     #[must_use]
     pub fn place(&self) -> Option<&Place> {
         match self {

@@ -1,4 +1,4 @@
-//! [`ErrorNames`]: which error type a name in the configuration stands for.
+//! [`ErrorNames`]: the error type of each name that a configuration may use.
 
 use std::{borrow::Cow, collections::BTreeMap, error::Error, sync::LazyLock};
 
@@ -7,13 +7,13 @@ use crate::{
     retry::{UnknownErrorName, filter::ErrorType},
 };
 
-/// Names that `include-exceptions` and `exclude-exceptions` may use.
+/// The names that `include-exceptions` and `exclude-exceptions` may contain.
 #[derive(Clone, Default)]
 pub(crate) struct ErrorNames {
     types: BTreeMap<Cow<'static, str>, ErrorType>,
 }
 
-/// Two error types under one name.
+/// Two error types have the same name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("two different error types are registered under the name `{name}`; rename one of them")]
 #[non_exhaustive]
@@ -23,7 +23,7 @@ pub struct DuplicateErrorName {
 }
 
 impl ErrorNames {
-    /// The names of common error types: a start for the user's own.
+    /// The names of common error types.
     pub(crate) fn built_in() -> &'static Self {
         static BUILT_IN: LazyLock<ErrorNames> = LazyLock::new(|| ErrorNames {
             types: common().map(|ty| (ty.name.clone(), ty)).into(),
@@ -31,7 +31,7 @@ impl ErrorNames {
         &BUILT_IN
     }
 
-    /// The common names, and those of every `#[error_name]` that is linked.
+    /// The common names, and the names of every linked `#[error_name]`.
     pub(crate) fn linked() -> Result<Self, DuplicateErrorName> {
         #[cfg_attr(
             not(feature = "inventory"),
@@ -45,7 +45,7 @@ impl ErrorNames {
         Ok(names)
     }
 
-    /// Adds a name. The same name for the same type again changes nothing.
+    /// Adds a name. Adding the same name and type again changes nothing.
     pub(crate) fn insert(
         &mut self,
         name: impl Into<Cow<'static, str>>,
@@ -65,7 +65,7 @@ impl ErrorNames {
         }
     }
 
-    /// The type of that name, or the name most like it.
+    /// The type of this name. The error has the most similar name.
     pub(crate) fn find(&self, name: &str) -> Result<&ErrorType, UnknownErrorName> {
         self.types.get(name).ok_or_else(|| UnknownErrorName {
             name: name.to_owned(),

@@ -1,4 +1,4 @@
-//! [`Jitter`] as it is written: `jitter: 500`, `jitter: full`, `jitter: 0.5`.
+//! Reads and writes [`Jitter`]: `jitter: 500`, `jitter: full`, `jitter: 0.5`.
 
 use std::{fmt, time::Duration};
 
@@ -10,9 +10,9 @@ use serde::{
 use super::duration;
 use crate::retry::Jitter;
 
-/// The words that stand for a mode.
+/// The names of the modes.
 const WORDS: &[&str] = &["none", "full", "equal", "decorrelated"];
-/// Stands before a duration that only lengthens a delay: the old `jittered` policy's way.
+/// The prefix of a duration that only lengthens delays, as the older policy `jittered` does.
 const ABOVE: &str = "above ";
 
 /// For `#[serde(with)]`.
@@ -64,11 +64,11 @@ impl Visitor<'_> for Wanted {
 
     fn visit_f64<E: de::Error>(self, share: f64) -> Result<Jitter, E> {
         if share < 0.0 {
-            return Err(E::custom("is below zero; the least is 0"));
+            return Err(E::custom("is negative; the minimum is 0"));
         }
         if !(0.0..=1.0).contains(&share) {
             return Err(E::custom(
-                "is no share from 0.0 to 1.0; milliseconds are written without a fraction",
+                "is not a share from 0.0 to 1.0; write milliseconds without a fraction",
             ));
         }
         Ok(Jitter::Proportional(share))
@@ -80,11 +80,11 @@ impl Visitor<'_> for Wanted {
             "full" => Jitter::Full,
             "equal" => Jitter::Equal,
             "decorrelated" => Jitter::Decorrelated,
-            // A word is a mode that was misspelt; anything with a digit is a duration.
+            // A text without a digit is a misspelt mode; a text with one is a duration.
             _ if !text.contains(|c: char| c.is_ascii_digit()) => {
                 return Err(E::unknown_variant(text, WORDS));
             }
-            _ if text.starts_with('-') => return Err(E::custom("is below zero; the least is 0")),
+            _ if text.starts_with('-') => return Err(E::custom("is negative; the minimum is 0")),
             _ => match text.strip_prefix(ABOVE) {
                 Some(spread) => Jitter::Above(duration::from_text(spread).map_err(E::custom)?),
                 None => around(duration::from_text(text).map_err(E::custom)?),

@@ -6,23 +6,25 @@ use serde::{Deserialize, Serialize};
 
 use super::duration;
 
-/// `locking`: how long a process owns what it works on, and when it renews that.
+/// The section `locking`: how long a lease lasts, and when a process renews it.
 ///
-/// Bare numbers count **seconds** here, as in `extension-seconds: 300`; text such as `"5m"` says
-/// its unit.
+/// Numbers count **seconds** here, as in `extension-seconds: 300`. Text such as `"5m"` has its own
+/// unit.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct LockingConfig {
-    /// `extension-seconds`: how long a lease lasts unless it is renewed. A frozen process is
-    /// replaced after this long; a killed one at once, where the database tells. Not together with `stuck-threshold`; without either, 30 s.
+    /// `extension-seconds`: how long a lease lasts unless it is renewed. Peers take over from a frozen
+    /// process after this time. They take over from a killed process within about a second where the
+    /// database reports lost sessions. Do not set `stuck-threshold` too. Default: 30 s.
     #[serde(
         rename = "extension-seconds",
         with = "duration::optional_seconds",
         skip_serializing_if = "Option::is_none"
     )]
     pub lease: Option<Duration>,
-    /// Renew when less than this remains. Below the lease; two thirds of it by default.
+    /// A process renews a lease when less than this time remains. Must be shorter than the lease.
+    /// Default: two thirds of the lease.
     #[serde(
         with = "duration::optional_seconds",
         skip_serializing_if = "Option::is_none"

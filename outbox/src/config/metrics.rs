@@ -1,4 +1,4 @@
-//! `metrics`: how often the gauges look at the database.
+//! [`MetricsConfig`]: the section `metrics`.
 
 use std::time::Duration;
 
@@ -6,17 +6,17 @@ use serde::{Deserialize, Serialize};
 
 use super::duration;
 
-/// `metrics`: how often the gauges of a running dispatcher look at the database. Everything else
-/// is counted where it happens.
+/// The section `metrics`: how often a dispatcher reads gauges from the database. All other metrics
+/// need no statement.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct MetricsConfig {
-    /// Whether they do. Default: true. Without it there are no records by status, no age of the
-    /// oldest and no blocked lanes.
+    /// Whether the dispatcher reads gauges: records by status, age of the oldest pending record,
+    /// blocked lanes. Default: true.
     pub sampling: bool,
-    /// How long from one look to the next: three to six small statements. Default: 15 s, as often
-    /// as Prometheus scrapes.
+    /// The time between two samples. A sample is three to six small statements. Default: 15 s, a
+    /// usual scrape interval of Prometheus.
     #[serde(with = "duration::millis")]
     pub sample_interval: Duration,
 }

@@ -1,14 +1,14 @@
-//! `observability`: what log lines and spans may tell.
+//! [`ObservabilityConfig`]: the section `observability`.
 
 use serde::{Deserialize, Serialize};
 
-/// `observability`: what log lines and spans may tell. Payloads and the texts of errors are never
-/// in them.
+/// The section `observability`: what log lines and spans may contain. They never contain payloads
+/// and the texts of errors.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct ObservabilityConfig {
-    /// Whether the keys of records are in them. Keys often are somebody's number or address, and
-    /// logs are read by more people than tables. Default: false.
+    /// Whether they contain the keys of records. A key is often personal data, such as a customer
+    /// number, and more people read logs than tables. Default: false.
     pub log_keys: bool,
 }

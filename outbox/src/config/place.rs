@@ -1,21 +1,21 @@
-//! [`Place`]: where in the configuration something stands.
+//! [`Place`]: a position in a file, or an environment variable.
 
 use std::fmt;
 
-/// Where in the configuration something stands.
+/// A position in a configuration file, or an environment variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Place {
-    /// In a file.
+    /// A position in a file.
     File {
-        /// The file, as it was named.
+        /// The name of the file, as given by the caller.
         name: String,
         /// Counted from 1.
         line: u32,
         /// Counted from 1, in characters.
         column: u32,
     },
-    /// In an environment variable of this name.
+    /// An environment variable.
     Variable(String),
 }
 

@@ -1,4 +1,4 @@
-//! [`PolicyConfig`]: one retry policy as it is written, and how it becomes a [`Retry`].
+//! [`PolicyConfig`]: one retry policy in a configuration, and its conversion to a [`Retry`].
 
 use std::time::Duration;
 
@@ -7,24 +7,24 @@ use serde::{Deserialize, Serialize};
 use super::{duration, error_names::ErrorNames, jitter};
 use crate::retry::{Jitter, PolicyError, Retry, RetryBuilder};
 
-/// One retry policy: the default one, written directly under `retry`, or a named one under
+/// One retry policy: the default policy, directly in the section `retry`, or a named policy in
 /// `retry.policies.<name>`.
 ///
-/// All back-offs may be given at once; [`policy`](Self::policy) picks one.
+/// A configuration may contain all back-offs; [`policy`](Self::policy) selects one.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct PolicyConfig {
-    /// Which back-off is used. Default: exponential.
+    /// The selected back-off. Default: exponential.
     pub policy: PolicyKind,
-    /// How many times to try again after the first try. Default: 3.
+    /// The number of retries after the first attempt. Default: 3.
     pub max_retries: u32,
-    /// How delays are spread: milliseconds or text such as `"500ms"` (that much earlier or later),
-    /// a share from 0.0 to 1.0, `full` (or `true`), `equal`, `decorrelated`, `none` (or `false`),
-    /// or `"above 500ms"` (up to that much later, never earlier). Default: none.
+    /// How delays are randomised: milliseconds or text such as `"500ms"` (up to 500 ms earlier or
+    /// later), a share from 0.0 to 1.0, `full` (or `true`), `equal`, `decorrelated`, `none` (or
+    /// `false`), or `"above 500ms"` (up to 500 ms later, never earlier). Default: none.
     #[serde(with = "jitter")]
     pub jitter: Jitter,
-    /// No retry starts later than this after the first failure. Default: no such limit.
+    /// No retry starts later than this time after the first failure. Default: no limit.
     #[serde(
         with = "duration::optional_millis",
         skip_serializing_if = "Option::is_none"
@@ -36,15 +36,15 @@ pub struct PolicyConfig {
     pub linear: LinearConfig,
     /// For `policy: exponential`.
     pub exponential: ExponentialConfig,
-    /// For `policy: jittered`.
+    /// For `policy: jittered`. Kept for compatibility.
     pub jittered: JitteredConfig,
-    /// Names of error types; if there are any, nothing else is retried.
+    /// Names of error types. If the list is not empty, only these errors are retried.
     pub include_exceptions: Vec<String>,
-    /// Names of error types that are never retried.
+    /// Names of error types that are not retried.
     pub exclude_exceptions: Vec<String>,
 }
 
-/// Which back-off a policy uses.
+/// The back-off of a policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -56,7 +56,7 @@ pub enum PolicyKind {
     /// [`PolicyConfig::exponential`].
     #[default]
     Exponential,
-    /// The older way to write jitter, [`PolicyConfig::jittered`].
+    /// [`PolicyConfig::jittered`]. Kept for compatibility: use [`PolicyConfig::jitter`].
     Jittered,
 }
 
@@ -65,7 +65,7 @@ pub enum PolicyKind {
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct FixedConfig {
-    /// Default: 5 s.
+    /// The delay. Default: 5 s.
     #[serde(with = "duration::millis")]
     pub delay: Duration,
 }
@@ -75,13 +75,13 @@ pub struct FixedConfig {
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct LinearConfig {
-    /// After the first failure. Default: 2 s.
+    /// The delay after the first failure. Default: 2 s.
     #[serde(with = "duration::millis")]
     pub initial_delay: Duration,
-    /// How much longer after each further one. Default: 2 s.
+    /// The increase of the delay after each further failure. Default: 2 s.
     #[serde(with = "duration::millis")]
     pub increment: Duration,
-    /// Never longer than this. Default: 60 s.
+    /// The longest delay. Default: 60 s.
     #[serde(with = "duration::millis")]
     pub max_delay: Duration,
 }
@@ -91,30 +91,30 @@ pub struct LinearConfig {
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct ExponentialConfig {
-    /// After the first failure. Default: 1 s.
+    /// The delay after the first failure. Default: 1 s.
     #[serde(with = "duration::millis")]
     pub initial_delay: Duration,
-    /// Never longer than this. Default: 60 s.
+    /// The longest delay. Default: 60 s.
     #[serde(with = "duration::millis")]
     pub max_delay: Duration,
-    /// How many times as long after each further failure; above 1.0. Default: 2.0.
+    /// The factor of the delay after each further failure; above 1.0. Default: 2.0.
     pub multiplier: f64,
 }
 
-/// The older way to write jitter: a base policy whose delays get up to `jitter` longer, never
-/// shorter.
+/// A base policy whose delays get up to `jitter` longer, never shorter. Kept for compatibility with
+/// older configurations: use [`PolicyConfig::jitter`] instead.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct JitteredConfig {
-    /// Default: exponential.
+    /// The back-off to which the jitter is added. Default: exponential.
     pub base_policy: BasePolicy,
-    /// Default: 500 ms.
+    /// The longest addition to a delay. Default: 500 ms.
     #[serde(with = "duration::millis")]
     pub jitter: Duration,
 }
 
-/// What [`JitteredConfig`] is based on.
+/// The back-off of a [`JitteredConfig`]. Kept for compatibility.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -183,8 +183,8 @@ impl Default for JitteredConfig {
 }
 
 impl PolicyConfig {
-    /// A builder that starts from these values. It knows the names of common error types; a name
-    /// that it does not know is reported by [`build`](RetryBuilder::build).
+    /// A builder that starts with these values. It knows the names of common error types.
+    /// [`build`](RetryBuilder::build) reports an unknown name.
     ///
     /// ```
     /// use std::time::Duration;
@@ -201,7 +201,7 @@ impl PolicyConfig {
         self.builder_with(ErrorNames::built_in())
     }
 
-    /// The same, with names that the user registered.
+    /// [`builder`](Self::builder) with the names that the user registered.
     pub(crate) fn builder_with(&self, names: &ErrorNames) -> RetryBuilder {
         let (base, jitter) = match self.policy {
             PolicyKind::Fixed => (BasePolicy::Fixed, self.jitter),

@@ -1,4 +1,4 @@
-//! [`Retention`]: what becomes of records that are done, `retention: 7d`.
+//! [`Retention`]: how long finished records are kept, `retention: 7d`.
 
 use std::{fmt, time::Duration};
 
@@ -9,7 +9,7 @@ use serde::{
 
 use super::duration;
 
-/// What becomes of records that are done.
+/// How long completed and discarded records are kept.
 ///
 /// Written as `retention: 7d`, `retention: delete` or `retention: forever`.
 ///
@@ -24,11 +24,12 @@ use super::duration;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Retention {
-    /// Kept, and removed in small batches once they are older. The default: seven days.
+    /// The dispatcher removes records that are older than this, in small batches. Default: seven
+    /// days.
     For(Duration),
-    /// Removed as soon as they are done: the fastest, and the table stays small.
+    /// A record is removed when it completes. This is the fastest, and the table stays small.
     Delete,
-    /// Kept until somebody removes them.
+    /// Records stay until an operator removes them.
     Forever,
 }
 
@@ -86,7 +87,7 @@ impl Visitor<'_> for Wanted {
                     .map_err(E::custom)
             }
             _ => Err(E::custom(
-                "is none of `delete`, `forever` and a duration such as \"7d\"",
+                "is not `delete`, `forever` or a duration such as \"7d\"",
             )),
         }
     }

@@ -12,7 +12,8 @@ use serde::{
 use super::{PolicyConfig, error_names::ErrorNames};
 use crate::retry::{Retry, RetryBuilder};
 
-/// The section `retry`: the default policy, whose keys stand directly in it, and named ones.
+/// The section `retry`: the default policy, whose keys are directly in the section, and named
+/// policies.
 ///
 /// ```yaml
 /// retry:
@@ -22,27 +23,27 @@ use crate::retry::{Retry, RetryBuilder};
 ///     bank: { policy: fixed, fixed: { delay: 30s } }
 /// ```
 ///
-/// A handler takes a named one with `#[retryable(policy = "bank")]`.
+/// A handler uses a named policy with `#[retryable(policy = "bank")]`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct RetryConfig {
-    /// The default policy; `None` if none of its keys was given.
+    /// The default policy. `None` if the section has none of its keys.
     #[serde(flatten)]
     pub default: Option<PolicyConfig>,
-    /// Store the default policy's `max-retries` with each record when it is scheduled, so that a
-    /// rolling deployment does not change records in flight. Default: false.
+    /// Whether publishing stores the `max-retries` of the default policy with each record. Then a
+    /// rolling deployment does not change it for records that are already published. Default: false.
     pub pin_at_schedule: bool,
-    /// Policies that handlers name. They do not inherit from the default one.
+    /// The named policies. They do not inherit from the default policy.
     pub policies: BTreeMap<String, PolicyConfig>,
 }
 
 impl Retry {
-    /// A builder that starts from the configured default policy, to be refined in code. Without
-    /// any configuration: exponential from 1 s, doubling up to 60 s, 3 retries.
+    /// A builder that starts with the configured default policy. Without a configured policy:
+    /// exponential from 1 s, doubling up to 60 s, 3 retries.
     ///
-    /// It knows the names of common error types and of every `#[error_name]` that is linked; one
-    /// that it does not know is reported by [`build`](RetryBuilder::build).
+    /// It knows the names of common error types and of every linked `#[error_name]`.
+    /// [`build`](RetryBuilder::build) reports an unknown name.
     ///
     /// ```
     /// use std::time::Duration;
@@ -67,13 +68,14 @@ impl Retry {
 }
 
 impl RetryConfig {
-    /// What [`pin_at_schedule`](Self::pin_at_schedule) stores with each record, if it is on.
+    /// The `max_retries` that publishing stores with each record, if
+    /// [`pin_at_schedule`](Self::pin_at_schedule) is on.
     pub(crate) fn pinned_max_retries(&self) -> Option<u32> {
         self.pin_at_schedule
             .then(|| self.default.clone().unwrap_or_default().max_retries)
     }
 
-    /// [`Retry::from_config`], with names that the user registered.
+    /// [`Retry::from_config`] with the names that the user registered.
     pub(crate) fn builder_with(&self, names: &ErrorNames) -> RetryBuilder {
         match &self.default {
             Some(policy) => policy.builder_with(names),
@@ -82,7 +84,7 @@ impl RetryConfig {
     }
 }
 
-/// The keys of the section: [`PolicyConfig`]'s, and two of its own.
+/// The keys of the section: the keys of [`PolicyConfig`], and two more.
 const KEYS: &[&str] = &[
     "policy",
     "max-retries",
@@ -100,8 +102,8 @@ const KEYS: &[&str] = &[
 const PIN_AT_SCHEDULE: &str = "pin-at-schedule";
 const POLICIES: &str = "policies";
 
-// By hand: `#[serde(flatten)]` would lose the check for unknown keys, the places of mistakes, and
-// whether any key of the default policy was given.
+// Not derived: `#[serde(flatten)]` would lose the check for unknown keys, the places of mistakes, and
+// whether the section has a key of the default policy.
 impl<'de> Deserialize<'de> for RetryConfig {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_struct("RetryConfig", KEYS, Section)
@@ -130,7 +132,7 @@ impl<'de> Visitor<'de> for Section {
     }
 }
 
-/// The section without the keys that are not the default policy's: those go to `config` on the way.
+/// The keys of the default policy. The other keys of the section are stored in `config`.
 struct PolicyKeys<'a, A> {
     map: A,
     config: &'a mut RetryConfig,
@@ -181,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_key_is_refused_and_all_known_ones_named() {
+    fn an_unknown_key_is_refused_with_a_list_of_valid_keys() {
         let error = serde_json::from_str::<RetryConfig>(r#"{ "max-retrys": 1 }"#).unwrap_err();
         assert!(error.to_string().contains("`pin-at-schedule`"), "{error}");
     }

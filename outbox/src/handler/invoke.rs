@@ -115,7 +115,7 @@ impl HandlerEntry {
     ) {
         if !matches!(decision, Decision::Completed(Completion::Handled)) {
             let now = clock.now();
-            self.lines.decided(self, record, attempt, decision, now);
+            self.log.decided(self, record, attempt, decision, now);
         }
     }
 

@@ -2,7 +2,10 @@
 
 use super::{DeliveryStatus, Filter, Operations, RecordStatus, Status, step::Step};
 use crate::{
-    outbox::{Result, error::While as _},
+    outbox::{
+        Result,
+        error::{DbContext as _, Operation},
+    },
     record::LONGEST_NAME,
     runtime::signals::Signal,
     store::Database,
@@ -145,15 +148,15 @@ impl<Db: Database> Operations<'_, Db> {
     /// # Errors
     /// When the database fails.
     pub async fn pause(&self, handler: &str) -> Result<Change> {
-        let doing = "pausing a handler";
+        let operation = Operation::Pause;
         if handler.is_empty() || handler.len() > LONGEST_NAME || handler.contains('\0') {
             return Ok(Change::NotFound);
         }
-        let mut connection = self.connection(doing).await?;
+        let mut connection = self.connection(operation).await?;
         self.operator(&mut connection)
             .pause(handler)
             .await
-            .doing(doing)?;
+            .during(operation)?;
         self.tell(Signal::PauseChanged);
         tracing::info!(handler, "handler paused");
         Ok(Change::Applied)
@@ -164,16 +167,16 @@ impl<Db: Database> Operations<'_, Db> {
     /// # Errors
     /// When the database fails.
     pub async fn resume(&self, handler: &str) -> Result<Change> {
-        let doing = "resuming a handler";
+        let operation = Operation::Resume;
         if handler.contains('\0') {
             return Ok(Change::NotFound);
         }
-        let mut connection = self.connection(doing).await?;
+        let mut connection = self.connection(operation).await?;
         let was_paused = self
             .operator(&mut connection)
             .resume(handler)
             .await
-            .doing(doing)?;
+            .during(operation)?;
         if !was_paused {
             return Ok(Change::NotFound);
         }
@@ -187,11 +190,11 @@ impl<Db: Database> Operations<'_, Db> {
     /// # Errors
     /// When the database fails.
     pub async fn paused(&self) -> Result<Vec<String>> {
-        let doing = "reading which handlers are paused";
-        let mut connection = self.connection(doing).await?;
+        let operation = Operation::List;
+        let mut connection = self.connection(operation).await?;
         let mut handlers = Db::paused_handlers(&mut connection, self.names())
             .await
-            .doing(doing)?;
+            .during(operation)?;
         handlers.sort_unstable();
         Ok(handlers)
     }
@@ -215,13 +218,13 @@ impl<Db: Database> Operations<'_, Db> {
 
     /// The status that the record has instead.
     async fn record_conflict(&self, record_id: i64) -> Result<Change> {
-        let doing = "reading the status of a record";
-        let mut connection = self.connection(doing).await?;
+        let operation = Operation::Inspect;
+        let mut connection = self.connection(operation).await?;
         let status = self
             .operator(&mut connection)
             .record_status(record_id)
             .await
-            .doing(doing)?;
+            .during(operation)?;
         Ok(status.map_or(Change::NotFound, |status| {
             Change::Conflict(Status::Record(status))
         }))
@@ -232,14 +235,14 @@ impl<Db: Database> Operations<'_, Db> {
         record_id: i64,
         handler: Option<&str>,
     ) -> Result<Vec<(i64, DeliveryStatus)>> {
-        let doing = "reading the deliveries of a record";
+        let operation = Operation::Inspect;
         if handler.is_some_and(|handler| handler.contains('\0')) {
             return Ok(Vec::new());
         }
-        let mut connection = self.connection(doing).await?;
+        let mut connection = self.connection(operation).await?;
         self.operator(&mut connection)
             .deliveries_of(record_id, handler)
             .await
-            .doing(doing)
+            .during(operation)
     }
 }

@@ -8,7 +8,10 @@ use super::{
     filter::LARGEST_PAGE, samples::Samples,
 };
 use crate::{
-    outbox::{Result, error::While as _},
+    outbox::{
+        Result,
+        error::{DbContext as _, Operation},
+    },
     store::{Database, OPEN, SAMPLE_END, SampleExtent, StatusCount, StatusSample, Table},
 };
 
@@ -92,27 +95,27 @@ impl<Db: Database> Operations<'_, Db> {
     /// # Errors
     /// When the database fails.
     pub async fn counts(&self, precision: Precision) -> Result<Counts> {
-        let doing = "counting records";
-        let mut connection = self.connection(doing).await?;
+        let operation = Operation::Count;
+        let mut connection = self.connection(operation).await?;
         let mut operator = self.operator(&mut connection);
         let counted = match precision {
             Precision::Exact => operator.counts().await,
             Precision::Estimated => operator.open_counts(&OPEN).await,
         };
-        let mut counts = Counts::of(&counted.doing(doing)?);
+        let mut counts = Counts::of(&counted.during(operation)?);
         counts.exact = true;
         if precision == Precision::Exact {
             return Ok(counts);
         }
 
-        let doing = "sampling finished records";
-        let ids = operator.id_range(Table::Record).await.doing(doing)?;
+        let operation = Operation::Count;
+        let ids = operator.id_range(Table::Record).await.during(operation)?;
         let Some((lowest, newest)) = ids else {
             return Ok(counts);
         };
         let samples = Samples::many(lowest, newest);
         let within = operator.statuses_within(Table::Record, &samples.ranges);
-        for mut one in within.await.doing(doing)? {
+        for mut one in within.await.during(operation)? {
             // What is not finished was counted.
             if let Status::Record(RecordStatus::Completed | RecordStatus::Discarded) = one.status {
                 one.count = samples.scaled(one.count);
@@ -143,8 +146,8 @@ impl<Db: Database> Operations<'_, Db> {
     /// # Errors
     /// When the database fails.
     pub async fn counts_by_event(&self, precision: Precision) -> Result<Breakdown<EventCounts>> {
-        let doing = "counting records by event";
-        let mut connection = self.connection(doing).await?;
+        let operation = Operation::Count;
+        let mut connection = self.connection(operation).await?;
         let mut operator = self.operator(&mut connection);
         let (samples, totals) = match precision {
             Precision::Exact => {
@@ -153,7 +156,7 @@ impl<Db: Database> Operations<'_, Db> {
                 (samples.to_vec(), Counts::default())
             }
             Precision::Estimated => {
-                let totals = operator.open_counts(&OPEN).await.doing(doing)?;
+                let totals = operator.open_counts(&OPEN).await.during(operation)?;
                 let totals = Counts::of(&totals);
                 (samples_of(totals), totals)
             }
@@ -164,7 +167,7 @@ impl<Db: Database> Operations<'_, Db> {
                 exact: true,
             });
         }
-        let counted = operator.events_of(&samples).await.doing(doing)?;
+        let counted = operator.events_of(&samples).await.during(operation)?;
         let mut events: BTreeMap<String, Counts> = BTreeMap::new();
         for mut one in scaled(counted, &samples, totals) {
             let event = one.event.take().unwrap_or_default();
@@ -186,20 +189,20 @@ impl<Db: Database> Operations<'_, Db> {
     /// # Errors
     /// When the database fails.
     pub async fn counts_by_error(&self, precision: Precision) -> Result<Breakdown<ErrorCount>> {
-        let doing = "counting errors";
+        let operation = Operation::Count;
         let failed = Status::Delivery(DeliveryStatus::Failed);
-        let mut connection = self.connection(doing).await?;
+        let mut connection = self.connection(operation).await?;
         let mut operator = self.operator(&mut connection);
         let (extent, total) = match precision {
             Precision::Exact => (SampleExtent::Unlimited, 0),
             Precision::Estimated => {
-                let counted = operator.open_counts(&[failed]).await.doing(doing)?;
+                let counted = operator.open_counts(&[failed]).await.during(operation)?;
                 let total = Counts::of(&counted).failed;
                 (extent(total), total)
             }
         };
         let errors = operator.errors_of(extent, LARGEST_PAGE).await;
-        let mut items = errors.doing(doing)?;
+        let mut items = errors.during(operation)?;
         if extent == SampleExtent::Ends {
             let seen: u64 = items.iter().map(|error| error.count).sum();
             for error in &mut items {
@@ -218,13 +221,13 @@ impl<Db: Database> Operations<'_, Db> {
     /// # Errors
     /// When the database fails.
     pub async fn oldest_pending_age(&self) -> Result<Option<Duration>> {
-        let doing = "looking for the oldest pending record";
-        let mut connection = self.connection(doing).await?;
+        let operation = Operation::Overview;
+        let mut connection = self.connection(operation).await?;
         let mut operator = self.operator(&mut connection);
         let oldest = operator
             .oldest_pending(self.partitions)
             .await
-            .doing(doing)?;
+            .during(operation)?;
         Ok(oldest.map(|(micros, _)| Duration::from_micros(u64::try_from(micros).unwrap_or(0))))
     }
 
@@ -234,10 +237,10 @@ impl<Db: Database> Operations<'_, Db> {
     /// # Errors
     /// When the database fails.
     pub async fn newest_record_id(&self) -> Result<i64> {
-        let doing = "reading the newest record id";
-        let mut connection = self.connection(doing).await?;
+        let operation = Operation::Count;
+        let mut connection = self.connection(operation).await?;
         let mut operator = self.operator(&mut connection);
-        let ids = operator.id_range(Table::Record).await.doing(doing)?;
+        let ids = operator.id_range(Table::Record).await.during(operation)?;
         Ok(ids.map_or(0, |(_, newest)| newest))
     }
 }

@@ -5,7 +5,10 @@ use super::{
     filter::LARGEST_PAGE,
 };
 use crate::{
-    outbox::{Result, error::While as _},
+    outbox::{
+        Result,
+        error::{DbContext as _, Operation},
+    },
     store::{Database, ListQuery, micros},
 };
 
@@ -49,13 +52,13 @@ impl<Db: Database> Operations<'_, Db> {
         if filter.matches_nothing() {
             return Ok(0);
         }
-        let doing = "counting what a filter selects";
+        let operation = Operation::Count;
         let query = filter.query(Paging::oldest(LARGEST_PAGE), i64::MAX);
-        let mut connection = self.connection(doing).await?;
+        let mut connection = self.connection(operation).await?;
         self.operator(&mut connection)
             .count(filter.status, query)
             .await
-            .doing(doing)
+            .during(operation)
     }
 
     /// Everything that is stored of one record, with its payload.
@@ -63,12 +66,12 @@ impl<Db: Database> Operations<'_, Db> {
     /// # Errors
     /// When the database fails.
     pub async fn inspect(&self, record_id: i64) -> Result<Option<Inspected>> {
-        let doing = "inspecting a record";
-        let mut connection = self.connection(doing).await?;
+        let operation = Operation::Inspect;
+        let mut connection = self.connection(operation).await?;
         self.operator(&mut connection)
             .inspect(record_id)
             .await
-            .doing(doing)
+            .during(operation)
     }
 
     /// Lanes in which a failed or retrying delivery blocks the records after it; those with the most
@@ -86,7 +89,7 @@ impl<Db: Database> Operations<'_, Db> {
     /// # Errors
     /// When the database fails.
     pub async fn blocked_lanes_of(&self, filter: &Filter, limit: u32) -> Result<Vec<BlockedLane>> {
-        let doing = "looking for blocked lanes";
+        let operation = Operation::List;
         let status = match filter.status {
             None => None,
             Some(Status::Delivery(status)) => Some(status),
@@ -97,11 +100,11 @@ impl<Db: Database> Operations<'_, Db> {
         }
         let limit = i64::from(limit.clamp(1, LARGEST_PAGE));
         let query = filter.query(Paging::oldest(1), limit);
-        let mut connection = self.connection(doing).await?;
+        let mut connection = self.connection(operation).await?;
         self.operator(&mut connection)
             .blocked_lanes(status, query)
             .await
-            .doing(doing)
+            .during(operation)
     }
 
     /// The processes that run a dispatcher, the oldest first. One that was killed is listed until
@@ -110,12 +113,12 @@ impl<Db: Database> Operations<'_, Db> {
     /// # Errors
     /// When the database fails.
     pub async fn instances(&self) -> Result<Vec<Instance>> {
-        let doing = "reading which instances there are";
-        let mut connection = self.connection(doing).await?;
+        let operation = Operation::List;
+        let mut connection = self.connection(operation).await?;
         self.operator(&mut connection)
             .instances()
             .await
-            .doing(doing)
+            .during(operation)
     }
 
     /// The first `limit` of what the filter selects.
@@ -128,13 +131,13 @@ impl<Db: Database> Operations<'_, Db> {
         if filter.matches_nothing() {
             return Ok(Vec::new());
         }
-        let doing = "listing records";
+        let operation = Operation::List;
         let query = filter.query(paging, i64::from(limit));
-        let mut connection = self.connection(doing).await?;
+        let mut connection = self.connection(operation).await?;
         self.operator(&mut connection)
             .list(filter.status, query)
             .await
-            .doing(doing)
+            .during(operation)
     }
 }
 

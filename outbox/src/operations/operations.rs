@@ -5,7 +5,10 @@ use std::fmt;
 use sqlx::Pool;
 
 use crate::{
-    outbox::{Result, error::While as _},
+    outbox::{
+        Result,
+        error::{DbContext as _, Operation},
+    },
     runtime::signals::{Signal, WakeSignals},
     store::{Database, Operator, TableNames},
 };
@@ -76,9 +79,9 @@ impl<'a, Db: Database> Operations<'a, Db> {
 
     pub(super) async fn connection(
         &self,
-        doing: &'static str,
+        operation: Operation,
     ) -> Result<sqlx::pool::PoolConnection<Db>> {
-        self.pool.acquire().await.doing(doing)
+        self.pool.acquire().await.during(operation)
     }
 
     /// The statements on this connection.

@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use super::{Counts, DeliveryStatus, Operations, RecordStatus, Status, samples::Samples};
 use crate::{
-    outbox::{Result, error::While as _},
+    outbox::{
+        Result,
+        error::{DbContext as _, Operation},
+    },
     store::{CappedCount, Database, Operator, Table},
 };
 
@@ -41,11 +44,11 @@ impl<Db: Database> Operations<'_, Db> {
     /// # Errors
     /// When the database fails.
     pub async fn overview(&self) -> Result<Overview> {
-        let doing = "taking a look at all records";
-        let mut connection = self.connection(doing).await?;
+        let operation = Operation::Overview;
+        let mut connection = self.connection(operation).await?;
         Overview::read(&mut self.operator(&mut connection), self.partitions)
             .await
-            .doing(doing)
+            .during(operation)
     }
 }
 

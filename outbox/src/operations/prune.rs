@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use super::{Operations, step::Step};
 use crate::{
-    outbox::{Result, error::While as _},
+    outbox::{
+        Result,
+        error::{DbContext as _, Operation},
+    },
     store::{Database, Fence, Prunable, Retained, micros},
 };
 
@@ -89,16 +92,16 @@ impl<'a, Db: Database> Operations<'a, Db> {
     }
 
     async fn prune_retained(&self, what: Retained, older_than: Duration) -> Result<u64> {
-        let doing = "forgetting commands and messages";
+        let operation = Operation::Prune;
         let mut all = 0;
         loop {
-            let mut connection = self.connection(doing).await?;
+            let mut connection = self.connection(operation).await?;
             let age = micros(older_than);
             let deleted = self
                 .operator(&mut connection)
                 .prune_retained(what, age, BATCH)
                 .await
-                .doing(doing)?;
+                .during(operation)?;
             all += deleted;
             if deleted < BATCH.unsigned_abs() {
                 return Ok(all);
@@ -157,14 +160,14 @@ impl<Db: Database> Pruning<'_, Db> {
         let Some(after) = self.after else {
             return Ok(None);
         };
-        let doing = "looking for finished records";
-        let mut connection = self.operations.connection(doing).await?;
+        let operation = Operation::Prune;
+        let mut connection = self.operations.connection(operation).await?;
         let mut looked_at = self
             .operations
             .operator(&mut connection)
             .prunable(after, self.micros, BATCH)
             .await
-            .doing(doing)?;
+            .during(operation)?;
         // Ids are in the order of publishing: after a thousand recent records there is no old one,
         // and the rest of the table need not be read.
         let has_more = !looked_at.iter().all(|one| one.is_recent);

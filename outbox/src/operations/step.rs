@@ -2,7 +2,10 @@
 
 use super::{Filter, Operations, Paging};
 use crate::{
-    outbox::{Result, error::While as _},
+    outbox::{
+        Result,
+        error::{DbContext as _, Operation},
+    },
     runtime::signals::Signal,
     store::{Database, Fence, Prunable},
 };
@@ -33,14 +36,14 @@ pub(super) enum Step<'a> {
 }
 
 impl Step<'_> {
-    fn doing(self) -> &'static str {
+    fn operation(self) -> Operation {
         match self {
-            Self::Replay(_) => "replaying deliveries",
-            Self::MakeDueNow(_) => "bringing records forward",
-            Self::Discard { .. } => "discarding deliveries",
-            Self::ReleaseLaneHeads(_) => "waking lanes",
-            Self::DiscardRecords(_) => "discarding records",
-            Self::Delete(..) => "deleting finished records",
+            Self::Replay(_) => Operation::Replay,
+            Self::MakeDueNow(_) => Operation::Replay,
+            Self::Discard { .. } => Operation::Discard,
+            Self::ReleaseLaneHeads(_) => Operation::Discard,
+            Self::DiscardRecords(_) => Operation::Discard,
+            Self::Delete(..) => Operation::Prune,
         }
     }
 }
@@ -67,7 +70,7 @@ impl<Db: Database> Operations<'_, Db> {
         loop {
             match self.attempt(step).await {
                 Err(error) if tries < TRIES && is_deadlock(&error) => tries += 1,
-                done => return done.doing(step.doing()),
+                done => return done.during(step.operation()),
             }
         }
     }

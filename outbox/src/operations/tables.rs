@@ -6,7 +6,10 @@ use sqlx::Pool;
 
 use super::Operations;
 use crate::{
-    outbox::{PARTITIONS, Result, error::While as _},
+    outbox::{
+        PARTITIONS, Result,
+        error::{DbContext as _, Operation},
+    },
     store::{self, Database, Operator, TableNames},
 };
 
@@ -84,15 +87,15 @@ impl<Db: Database> Tables<Db> {
     /// # Errors
     /// When the database cannot be reached.
     pub async fn schema_version(&self) -> Result<Option<i64>> {
-        let doing = "reading the version of the tables";
-        let mut connection = self.pool.acquire().await.doing(doing)?;
+        let operation = Operation::SchemaVersion;
+        let mut connection = self.pool.acquire().await.during(operation)?;
         match Operator::<Db>::new(&mut connection, &self.names)
             .schema_version()
             .await
         {
             // The table does not exist, or this user may not read it.
             Err(sqlx::Error::Database(_)) => Ok(None),
-            found => found.doing(doing),
+            found => found.during(operation),
         }
     }
 

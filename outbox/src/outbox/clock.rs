@@ -1,4 +1,4 @@
-//! [`Clock`]: the only place that reads the time.
+//! [`Clock`]: the source of the current time. No other code of this crate reads the time of day.
 
 use std::{
     fmt,
@@ -9,7 +9,8 @@ use std::{
 
 use jiff::{SignedDuration, Timestamp};
 
-/// Tells the time, and waits. Injected wherever time decides something, so that a test never waits.
+/// Returns the current time, and waits. Every decision that depends on time uses a `Clock`, so that
+/// a test can control it.
 ///
 /// ```
 /// use outbox::clock::{Clock, SystemClock};
@@ -20,11 +21,11 @@ use jiff::{SignedDuration, Timestamp};
 /// assert!(is_over(jiff::Timestamp::UNIX_EPOCH, &SystemClock));
 /// ```
 pub trait Clock: fmt::Debug + Send + Sync {
-    /// The present moment.
+    /// The current time.
     fn now(&self) -> Timestamp;
 
-    /// Waits for this time, between the attempts of a [transaction](crate::transaction). Default:
-    /// tokio's timer. A test overrides it to skip the wait:
+    /// Waits between the attempts of a [transaction](crate::transaction). Default: the timer of
+    /// tokio. A test can override this to skip the wait:
     ///
     /// ```
     /// use std::{pin::Pin, time::Duration};
@@ -49,21 +50,21 @@ pub trait Clock: fmt::Debug + Send + Sync {
     }
 }
 
-/// The operating system's clock.
+/// The clock of the operating system.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 
 impl Clock for SystemClock {
     #[expect(
         clippy::disallowed_methods,
-        reason = "this is the place that reads time"
+        reason = "the only place that reads the time of day"
     )]
     fn now(&self) -> Timestamp {
         Timestamp::now()
     }
 }
 
-/// A clock that stands still until it is moved. Its `sleep` uses tokio's timer.
+/// A clock that a test advances. Its `sleep` uses the timer of tokio.
 ///
 /// ```
 /// use std::time::Duration;
@@ -80,7 +81,7 @@ pub struct ManualClock {
 }
 
 impl ManualClock {
-    /// A clock that shows this time.
+    /// A clock that starts at this time.
     #[must_use]
     pub fn at(now: Timestamp) -> Self {
         Self {
@@ -88,7 +89,7 @@ impl ManualClock {
         }
     }
 
-    /// Moves the clock, and every clone of it, forward.
+    /// Advances this clock and all of its clones.
     pub fn advance(&self, by: Duration) {
         let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
         *now = later(*now, by);
@@ -101,7 +102,7 @@ impl Clock for ManualClock {
     }
 }
 
-/// The longest time that is added to an `Instant`; a longer one could overflow.
+/// The longest time that is added to an `Instant`. A longer time could overflow.
 pub(crate) const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// `start` plus `by`, or the latest timestamp if that overflows.

@@ -1,50 +1,57 @@
-//! [`Error`]: what can go wrong with the stored outbox.
+//! [`Error`]: everything that can fail on a stored outbox.
+
+use std::fmt;
 
 use crate::{config::ConfigError, record::EventError, registry::RegistryError};
 
-/// What can go wrong with the stored outbox.
+/// An error of a stored outbox.
+///
+/// The text never repeats the text of [`source`](std::error::Error::source): print the whole chain,
+/// for example with `anyhow`'s `{:#}`.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The database refused, or could not be reached.
-    #[error("the database failed while {doing}")]
+    /// The database returned an error, or could not be reached.
+    #[error("database error during operation `{operation}`")]
     Database {
-        /// What was being done.
-        doing: &'static str,
-        /// What the database says.
+        /// The operation that failed.
+        operation: Operation,
+        /// The error of the database driver.
         source: sqlx::Error,
     },
-    /// The event cannot be published. Nothing was written; the transaction is as it was.
+    /// The event cannot be published. Nothing was written, and the transaction is still usable.
     #[error(transparent)]
     Event(#[from] EventError),
-    /// Something is longer than allowed. Nothing was written; the transaction is as it was.
-    #[error("{what} of event `{event}` has {actual} bytes, and {limit} are allowed{instead}")]
+    /// A part of the event is too long. Nothing was written, and the transaction is still usable.
+    #[error(
+        "the {field} of event `{event}` {} too long ({actual} bytes, limit {limit}); {}",
+        .field.verb(),
+        .field.advice()
+    )]
     TooLong {
-        /// What it is.
-        what: &'static str,
+        /// The part that is too long.
+        field: Field,
         /// The name of the event.
         event: &'static str,
-        /// Its length.
+        /// The length in bytes.
         actual: usize,
-        /// The limit.
+        /// The greatest allowed length in bytes.
         limit: usize,
-        /// What to do.
-        instead: &'static str,
     },
-    /// A character that no database stores in text. Nothing was written.
-    #[error("{what} of event `{event}` contains the character NUL, which cannot be stored")]
+    /// A text contains NUL, which the databases cannot store. Nothing was written.
+    #[error("the {field} of event `{event}` contains the character NUL, which cannot be stored")]
     Nul {
-        /// Where it is.
-        what: &'static str,
+        /// The part that contains it.
+        field: Field,
         /// The name of the event.
         event: &'static str,
     },
-    /// A message that the inbox cannot note. Nothing was written.
-    #[error("{what} has 1 to 255 bytes and no NUL, and this one has {bytes} bytes")]
+    /// The inbox cannot store this source or message id. Nothing was written.
+    #[error("the {field} must have 1 to 255 bytes and no NUL character; it has {bytes} bytes")]
     BadMessage {
-        /// What it is.
-        what: &'static str,
-        /// Its length.
+        /// The part that cannot be stored.
+        field: MessageField,
+        /// The length in bytes.
         bytes: usize,
     },
     /// The handlers cannot be started.
@@ -53,53 +60,224 @@ pub enum Error {
     /// The configuration cannot be used.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// A dispatcher without handlers would own records and handle none.
+    /// No handler is registered. Such a dispatcher would own records and handle none of them.
     #[error(
-        "there is no handler to dispatch to: register one, or do not start a dispatcher in a process that only publishes"
+        "no handler is registered; register one, or start no dispatcher in a process that only publishes"
     )]
     NothingToDispatch,
-    /// A dispatcher of this outbox runs in this process already.
-    #[error("a dispatcher of this outbox runs already: keep it, or shut it down first")]
+    /// A dispatcher of this outbox already runs in this process.
+    #[error("a dispatcher of this outbox is already running; keep it, or shut it down first")]
     AlreadyRunning,
-    /// The dispatcher panicked; nothing is lost, what it had is delivered after the next start.
-    #[error("the dispatcher panicked: please report it with what its thread printed")]
+    /// The dispatcher panicked. No record is lost: the next dispatcher delivers the unfinished ones.
+    #[error("the dispatcher panicked; this is a bug, please report it with the panic message")]
     DispatcherPanicked,
-    /// A table prefix or schema that is no plain identifier.
+    /// The table prefix or the schema is not a plain identifier.
     #[error(
-        "`{name}` cannot be {what}: use 1 to 30 of the characters a-z, A-Z, 0-9 and _, not starting with a digit"
+        "`{name}` is not a valid {kind}; use 1 to 30 of the characters a-z, A-Z, 0-9 and _, not starting with a digit"
     )]
     BadName {
-        /// What it should be.
-        what: &'static str,
-        /// As given.
+        /// The setting that has this value.
+        kind: NameKind,
+        /// The value.
         name: String,
     },
-    /// The tables are those of a newer version of this library.
+    /// A newer version of this library has migrated the tables.
     #[error(
-        "the outbox tables have schema version {found}, and this program knows {known}: a newer version has been here; deploy that one"
+        "the outbox tables have schema version {found}, and this program supports versions up to {known}; deploy the newer program"
     )]
     NewerSchema {
         /// The version of the tables.
         found: i64,
-        /// The newest that this program knows.
+        /// The newest version that this program supports.
         known: i64,
     },
-    /// The test kit could not go on.
+    /// The test kit could not continue.
     #[cfg(feature = "testing")]
     #[error(transparent)]
     Testing(#[from] crate::testing::KitError),
 }
 
-/// A result of the stored outbox.
+/// A result of a stored outbox.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Says what was being done when the database failed.
-pub(crate) trait While<T> {
-    fn doing(self, doing: &'static str) -> Result<T>;
+/// Defines an enum and the stable text of each variant: `as_str` and `Display`.
+macro_rules! named {
+    ($(#[$attribute:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $text:literal,)* }) => {
+        $(#[$attribute])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum $name {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl $name {
+            /// The text that [`Display`](fmt::Display) writes.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $text,)*
+                }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(self.as_str())
+            }
+        }
+    };
 }
 
-impl<T> While<T> for std::result::Result<T, sqlx::Error> {
-    fn doing(self, doing: &'static str) -> Result<T> {
-        self.map_err(|source| Error::Database { doing, source })
+named! {
+    /// What the library did when the database failed. [`as_str`](Self::as_str) is a stable
+    /// identifier: it is also the label `operation` of the metric `outbox_database_errors_total` and
+    /// the field `operation` of log lines.
+    ///
+    /// ```
+    /// use outbox::error::Operation;
+    ///
+    /// assert_eq!(Operation::HandOver.to_string(), "hand_over");
+    /// ```
+    Operation {
+        /// An event was published.
+        Publish = "publish",
+        /// The inbox stored message ids.
+        Receive = "receive",
+        /// The tables were created or updated.
+        Migrate = "migrate",
+        /// The version of the tables was read.
+        SchemaVersion = "schema_version",
+        /// The dispatcher claimed or renewed leases.
+        Claim = "claim",
+        /// The dispatcher released its leases at shutdown.
+        HandOver = "hand_over",
+        /// The dispatcher read records and deliveries.
+        Fetch = "fetch",
+        /// The dispatcher wrote a batch.
+        Settle = "settle",
+        /// The dispatcher looked for changes by other processes.
+        Watch = "watch",
+        /// The dispatcher read the values of the gauges.
+        Sample = "sample",
+        /// Finished records, commands or messages were removed.
+        Prune = "prune",
+        /// Records and deliveries were counted.
+        Count = "count",
+        /// The overview of all records was read.
+        Overview = "overview",
+        /// Records, lanes, instances or paused handlers were listed.
+        List = "list",
+        /// One record was read.
+        Inspect = "inspect",
+        /// Records or deliveries were made due now.
+        Replay = "replay",
+        /// Records or deliveries were discarded.
+        Discard = "discard",
+        /// A handler was paused.
+        Pause = "pause",
+        /// A paused handler was resumed.
+        Resume = "resume",
+        /// The test kit ran handlers.
+        TestKit = "test_kit",
+    }
+}
+
+named! {
+    /// A part of a published event.
+    Field {
+        /// The event as JSON text.
+        Payload = "payload",
+        /// All headers together.
+        Headers = "headers",
+        /// The key.
+        Key = "key",
+        /// The dedup key.
+        DedupKey = "dedup key",
+    }
+}
+
+impl Field {
+    const fn verb(self) -> &'static str {
+        match self {
+            Self::Headers => "are",
+            Self::Payload | Self::Key | Self::DedupKey => "is",
+        }
+    }
+
+    const fn advice(self) -> &'static str {
+        match self {
+            Self::Payload => {
+                "publish a reference to the data instead, or raise `Limits::payload_bytes`"
+            }
+            Self::Headers => "shorten them, or raise `Limits::header_bytes`",
+            Self::Key | Self::DedupKey => "use a hash instead",
+        }
+    }
+}
+
+named! {
+    /// A part of a message that the [inbox](crate::Outbox::inbox) stores.
+    MessageField {
+        /// The source of the message.
+        Source = "source",
+        /// The id of the message.
+        Id = "message id",
+    }
+}
+
+named! {
+    /// A setting that becomes part of table names.
+    NameKind {
+        /// [`OutboxBuilder::schema`](crate::OutboxBuilder::schema).
+        Schema = "schema",
+        /// [`OutboxBuilder::table_prefix`](crate::OutboxBuilder::table_prefix).
+        TablePrefix = "table prefix",
+    }
+}
+
+/// Adds the operation to an error of the database driver.
+pub(crate) trait DbContext<T> {
+    fn during(self, operation: Operation) -> Result<T>;
+}
+
+impl<T> DbContext<T> for std::result::Result<T, sqlx::Error> {
+    fn during(self, operation: Operation) -> Result<T> {
+        self.map_err(|source| Error::Database { operation, source })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_says_what_is_too_long_and_what_to_do() {
+        let too_long = |field| Error::TooLong {
+            field,
+            event: "x",
+            actual: 300,
+            limit: 255,
+        };
+        assert_eq!(
+            too_long(Field::Key).to_string(),
+            "the key of event `x` is too long (300 bytes, limit 255); use a hash instead"
+        );
+        assert_eq!(
+            too_long(Field::Headers).to_string(),
+            "the headers of event `x` are too long (300 bytes, limit 255); shorten them, or raise `Limits::header_bytes`"
+        );
+    }
+
+    #[test]
+    fn the_text_of_the_driver_is_the_source_only() {
+        let error = Err::<(), _>(sqlx::Error::PoolTimedOut)
+            .during(Operation::HandOver)
+            .map_err(anyhow::Error::from)
+            .unwrap_err();
+        let source = sqlx::Error::PoolTimedOut;
+        assert_eq!(
+            format!("{error:#}"),
+            format!("database error during operation `hand_over`: {source}")
+        );
     }
 }

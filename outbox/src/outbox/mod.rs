@@ -1,15 +1,19 @@
-//! The front door: builds an [`Outbox`], publishes events, and says what went wrong.
+//! The front door: [`Outbox`], its builder, publishing, and [`Error`].
 
+mod builder;
 pub mod clock;
-pub(crate) mod error;
+pub mod error;
 #[expect(
     clippy::module_inception,
     reason = "the type that the room is named after"
 )]
 mod outbox;
+mod publish;
 mod schedule;
+mod time;
 
+pub use builder::OutboxBuilder;
 pub use error::{Error, Result};
-pub(crate) use outbox::{Inner, PARTITIONS};
-pub use outbox::{Outbox, OutboxBuilder};
+pub use outbox::Outbox;
+pub(crate) use outbox::{PARTITIONS, Shared};
 pub use schedule::{Schedule, Scheduled};

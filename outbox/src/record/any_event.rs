@@ -1,4 +1,4 @@
-//! [`AnyEvent`]: an event whose type the handler does not fix.
+//! [`AnyEvent`]: an event of any type, for handlers of many events.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use crate::record::OutboxEvent;
 use crate::{handler::HandlerError, record::Record};
 
-/// An event of any name, with its payload still in JSON.
+/// An event of any name, with its payload as JSON text.
 ///
 /// ```
 /// use outbox::{outbox_handler, AnyEvent};
@@ -37,30 +37,30 @@ impl AnyEvent {
         &self.record.event
     }
 
-    /// The stored version of the payload's shape.
+    /// The stored version of the payload.
     #[must_use]
     pub fn version(&self) -> u32 {
         self.record.version
     }
 
-    /// The payload as it is stored.
+    /// The payload as stored.
     #[must_use]
     pub fn payload(&self) -> &str {
         &self.record.payload
     }
 
-    /// The payload as JSON text, unparsed.
+    /// The payload as JSON, not parsed.
     ///
     /// # Errors
-    /// When it is not JSON.
+    /// If the payload is not JSON.
     pub fn raw_json(&self) -> Result<&RawValue, serde_json::Error> {
         serde_json::from_str(&self.record.payload)
     }
 
-    /// The payload as any type that can be read from JSON.
+    /// The payload as a `T`.
     ///
     /// # Errors
-    /// When it does not have the shape of a `T`.
+    /// If the payload cannot be read as a `T`.
     pub fn json<T: serde::de::DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
         serde_json::from_str(&self.record.payload)
     }
@@ -71,11 +71,11 @@ impl AnyEvent {
         self.name() == E::NAME || E::ALIASES.contains(&self.name())
     }
 
-    /// The event as an `E`, checked by its `validate`. Does not look at the name: see [`is`](Self::is).
+    /// The event as an `E`, checked by its `validate`. Ignores the name: see [`is`](Self::is).
     ///
     /// # Errors
-    /// When the payload does not have the shape of an `E`, or is not a valid one: a failure that
-    /// is never retried when the handler returns it.
+    /// If the payload cannot be read as an `E`, or if `validate` refuses it. A handler that returns
+    /// this error is not retried.
     pub fn parse<E: OutboxEvent>(&self) -> Result<E, HandlerError> {
         self.record.decode()
     }

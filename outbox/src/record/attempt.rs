@@ -1,10 +1,10 @@
-//! Where a handler stands with a record: which try this is, and what failed before.
+//! [`Attempt`]: the number of an attempt, and the failures before it.
 
 use jiff::Timestamp;
 
-/// One try of one handler at one record, with what is known of the tries before it.
+/// One attempt of one handler at one record, and the failures before it.
 ///
-/// Stored between tries; `retry::decide` computes the next one.
+/// Stored between attempts. `retry::decide` computes the next one.
 ///
 /// ```
 /// use outbox::__private::Attempt;
@@ -16,11 +16,11 @@ use jiff::Timestamp;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Attempt {
-    /// 1 for the first invocation. Counts every one, also those of an unavailable other side.
+    /// 1 for the first invocation. Failures of the kind `unavailable` count too.
     pub number: u32,
-    /// How many invocations failed before this one, of those that use up retries.
+    /// The number of earlier failures that used up a retry.
     pub failure_count: u32,
-    /// When the first of those failures happened; the start of `max_elapsed`.
+    /// The time of the first such failure. `max_elapsed` starts there.
     pub first_failed_at: Option<Timestamp>,
 }
 

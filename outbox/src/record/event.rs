@@ -23,12 +23,12 @@ use crate::handler::BoxError;
 ///
 /// | `#[outbox_event(..)]` | |
 /// |---|---|
-/// | `name = "order.created"` | what is stored; stays the same when the type is renamed or moved |
-/// | `key = order_id` | events of one key are handled in order; a field, or an expression over fields and `self` |
-/// | `aliases = ["order.new"]` | older names that are still handled |
-/// | `version = 2` | stored with the record, for handlers and people; 1 unless given |
-/// | `validate = path` | `fn(&E) -> Result<(), impl Error>`; refused events are neither published nor handled |
-/// | `crate = path` | where `outbox` is, if the dependency was renamed |
+/// | `name = "order.created"` | the stored name; keep it when the type is renamed or moved |
+/// | `key = order_id` | a field, or an expression over fields and `self`; handlers get the events of one key in order |
+/// | `aliases = ["order.new"]` | older names of the event, which may still be stored |
+/// | `version = 2` | the version of the payload, stored with the record; default 1 |
+/// | `validate = path` | `fn(&E) -> Result<(), impl Error>`; an event that it refuses is neither published nor handled |
+/// | `crate = path` | the path of `outbox`, if the dependency was renamed |
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an outbox event",
     label = "not an outbox event",
@@ -36,16 +36,16 @@ use crate::handler::BoxError;
     note = "a handler takes its event by value, as the first argument; `outbox::AnyEvent` takes every event"
 )]
 pub trait OutboxEvent: EventData {
-    /// The name that is stored with each record of this event.
+    /// The name, stored with each record of this event.
     const NAME: &'static str;
 
-    /// Older names under which records may still be stored.
+    /// Older names, which stored records may still have.
     const ALIASES: &'static [&'static str] = &[];
 
-    /// The version of the payload's shape.
+    /// The version of the payload.
     const VERSION: u32 = 1;
 
-    /// Events of the same key are handled in order. `None`: no order, even spread.
+    /// Handlers get the events of one key in order. `None`: each event gets a key of its own.
     fn key(&self) -> Option<String> {
         None
     }
@@ -53,21 +53,22 @@ pub trait OutboxEvent: EventData {
     /// Whether the event may be published and handled.
     ///
     /// # Errors
-    /// When it may not, with the reason.
+    /// The reason, if it may not.
     fn validate(&self) -> Result<(), BoxError> {
         Ok(())
     }
 }
 
-/// Data that can be stored and read back: implemented for everything that serde can do both ways.
+/// Data that can be stored and read back. Implemented for every type with serde's `Serialize` and
+/// `DeserializeOwned`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be stored as an outbox event",
     label = "needs serde's `Serialize` and `Deserialize`",
     note = "add `#[derive(serde::Serialize, serde::Deserialize)]`; the type must own its data (`String`, not `&str`) and be `Send + Sync`"
 )]
 pub trait EventData: Sized + Send + Sync + 'static {
-    // Methods instead of serde's traits as supertraits, which the compiler would report by name
-    // instead of the message above.
+    // Methods, not serde's traits as supertraits: the compiler would report those by name instead of
+    // the message above.
     #[doc(hidden)]
     fn to_json(&self) -> Result<String, serde_json::Error>;
 
@@ -86,7 +87,7 @@ impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> EventData for T {
     }
 }
 
-/// What can be an event's key: everything that can be displayed.
+/// A type that can be the key of an event. Implemented for every type with `Display`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an event key",
     label = "does not implement `Display`",

@@ -1,10 +1,10 @@
-//! [`Failure`]: a failed attempt as it is stored.
+//! [`Failure`]: a failed attempt as it is stored, and the names of the kinds of failures.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::handler::{FailureKind, HandlerError};
 
-/// A failed attempt as it is stored: never in a log, since error texts may quote what was sent.
+/// A failed attempt as it is stored. Never logged: the text may quote the payload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Failure {
     pub(crate) kind: FailureKind,
@@ -15,7 +15,7 @@ pub(crate) struct Failure {
     pub(crate) fingerprint: String,
 }
 
-/// The longest stored error, in bytes.
+/// The longest stored text, in bytes.
 const LONGEST_TEXT: usize = 1024;
 
 impl Failure {
@@ -24,33 +24,52 @@ impl Failure {
         // `Display` is code of the user and may panic. This runs in a worker.
         let text = catch_unwind(AssertUnwindSafe(|| format!("{error:#}")));
         let text = text.unwrap_or_else(|_| "an error whose text panicked".to_owned());
-        // No database stores NUL in text.
+        // The databases cannot store NUL in text.
         let mut text = text.replace('\0', "\u{fffd}");
         text.truncate(text.floor_char_boundary(LONGEST_TEXT));
         Self {
             kind,
-            fingerprint: fingerprint(handler, name(kind), &text),
+            fingerprint: fingerprint(handler, kind.name(), &text),
             text,
         }
     }
 
     /// The stored name of its kind.
     pub(crate) fn kind_name(&self) -> &'static str {
-        name(self.kind)
+        self.kind.name()
     }
 }
 
-/// The stored name of a kind.
-fn name(kind: FailureKind) -> &'static str {
-    match kind {
-        FailureKind::Error => "error",
-        FailureKind::Permanent => "permanent",
-        FailureKind::RetryAfter(_) => "retry-after",
-        FailureKind::Unavailable => "unavailable",
-        FailureKind::TimedOut => "timed-out",
-        FailureKind::Panicked => "panicked",
-        FailureKind::Undecodable => "undecodable",
-        FailureKind::Invalid => "invalid",
+impl FailureKind {
+    /// The names of all kinds: stored with each failure, values of the span field `failure`, and
+    /// labels of metrics. In the order of [`index`](Self::index). They must not change.
+    pub(crate) const NAMES: [&str; 8] = [
+        "error",
+        "permanent",
+        "retry_after",
+        "unavailable",
+        "timed_out",
+        "panicked",
+        "undecodable",
+        "invalid",
+    ];
+
+    pub(crate) const fn name(self) -> &'static str {
+        Self::NAMES[self.index()]
+    }
+
+    /// The position in [`NAMES`](Self::NAMES).
+    pub(crate) const fn index(self) -> usize {
+        match self {
+            Self::Error => 0,
+            Self::Permanent => 1,
+            Self::RetryAfter(_) => 2,
+            Self::Unavailable => 3,
+            Self::TimedOut => 4,
+            Self::Panicked => 5,
+            Self::Undecodable => 6,
+            Self::Invalid => 7,
+        }
     }
 }
 

@@ -1,14 +1,14 @@
-//! What may be published: checked before any SQL, so that a refusal leaves the transaction as it was.
+//! [`Limits`]: checked before any SQL, so that a refused event leaves the transaction usable.
 
 use std::collections::BTreeMap;
 
 use crate::{
-    outbox::{Error, Result},
+    outbox::{Error, Result, error::Field},
     record::{Record, record::LONGEST_NAME},
     telemetry::trace::{TRACEPARENT, TRACESTATE},
 };
 
-/// How much one record may hold.
+/// The size limits of a record.
 ///
 /// ```
 /// use outbox::config::Limits;
@@ -19,9 +19,9 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// The payload as JSON text. Default: 1 MiB.
+    /// The longest payload, as JSON text. Default: 1 MiB.
     pub payload_bytes: usize,
-    /// All headers together, names and values. Default: 64 KiB.
+    /// The greatest sum of all headers, names and values. Default: 64 KiB.
     pub header_bytes: usize,
 }
 
@@ -35,8 +35,8 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Adds the headers of a trace, unless the publisher has named one. They are left out where
-    /// there is no room: nobody's event is refused because it is traced.
+    /// Adds the headers of a trace, unless the publisher has set a `traceparent`. Leaves them out if
+    /// they would exceed the limit: tracing must not cause an event to be refused.
     pub(crate) fn add_trace(
         &self,
         headers: &mut BTreeMap<String, String>,
@@ -46,7 +46,7 @@ impl Limits {
         if trace.is_empty() || headers.contains_key(TRACEPARENT) || bytes > self.header_bytes {
             return;
         }
-        // One that came without its `traceparent` belongs to something else.
+        // A `tracestate` without its `traceparent` belongs to another trace.
         headers.remove(TRACESTATE);
         headers.extend(trace.iter().cloned());
     }
@@ -57,55 +57,35 @@ impl Limits {
         record: &Record,
         dedup_key: Option<&str>,
     ) -> Result<()> {
-        let within = |what, actual, limit, instead| {
+        let within = |field, actual, limit| {
             if actual <= limit {
                 return Ok(());
             }
             Err(Error::TooLong {
-                what,
+                field,
                 event,
                 actual,
                 limit,
-                instead,
             })
         };
-        within(
-            "the payload",
-            record.payload.len(),
-            self.payload_bytes,
-            ": publish a reference to the data, or raise `Limits::payload_bytes`",
-        )?;
-        within(
-            "the headers",
-            bytes(record.headers.iter()),
-            self.header_bytes,
-            "",
-        )?;
-        within(
-            "the key",
-            record.key.len(),
-            LONGEST_NAME,
-            ": use a hash of it",
-        )?;
         let dedup_key = dedup_key.unwrap_or_default();
-        within(
-            "the dedup key",
-            dedup_key.len(),
-            LONGEST_NAME,
-            ": use a hash of it",
-        )?;
+        within(Field::Payload, record.payload.len(), self.payload_bytes)?;
+        let header_bytes = bytes(record.headers.iter());
+        within(Field::Headers, header_bytes, self.header_bytes)?;
+        within(Field::Key, record.key.len(), LONGEST_NAME)?;
+        within(Field::DedupKey, dedup_key.len(), LONGEST_NAME)?;
 
-        // JSON escapes it in the payload; headers are stored as JSON too.
-        for (what, text) in [("the key", &*record.key), ("the dedup key", dedup_key)] {
+        // JSON escapes NUL in the payload, and headers are stored as JSON too.
+        for (field, text) in [(Field::Key, &*record.key), (Field::DedupKey, dedup_key)] {
             if text.contains('\0') {
-                return Err(Error::Nul { what, event });
+                return Err(Error::Nul { field, event });
             }
         }
         Ok(())
     }
 }
 
-/// Names and values together.
+/// The length of names and values together.
 fn bytes<'a>(headers: impl Iterator<Item = (&'a String, &'a String)>) -> usize {
     headers.map(|(name, value)| name.len() + value.len()).sum()
 }

@@ -1,4 +1,4 @@
-//! [`Metadata`]: what a handler may know about the record it was given.
+//! [`Metadata`]: the record and the attempt, as a handler sees them.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -10,7 +10,7 @@ use crate::{
     telemetry::trace::{TRACEPARENT, trace_parent, trace_state},
 };
 
-/// What is known about a record and this attempt at it. Take it as `&Metadata`.
+/// Information about a record and the current attempt. A handler takes it as `&Metadata`.
 ///
 /// ```
 /// # use outbox::{outbox_handler, Metadata, OutboxEvent};
@@ -42,13 +42,13 @@ impl Metadata {
         }
     }
 
-    /// The record's place in the order of all records.
+    /// The position of the record in the order of all records.
     #[must_use]
     pub fn record_id(&self) -> i64 {
         self.record.id
     }
 
-    /// Stays the same over all deliveries: the key for idempotency in other systems.
+    /// The same in every attempt: use it as an idempotency key in other systems.
     #[must_use]
     pub fn event_id(&self) -> Uuid {
         self.record.event_id
@@ -60,13 +60,13 @@ impl Metadata {
         &self.record.event
     }
 
-    /// The stored version of the payload's shape.
+    /// The stored version of the payload.
     #[must_use]
     pub fn version(&self) -> u32 {
         self.record.version
     }
 
-    /// Records of one key are handled in order.
+    /// The key. Handlers get the records of one key in order.
     #[must_use]
     pub fn key(&self) -> &str {
         &self.record.key
@@ -78,13 +78,13 @@ impl Metadata {
         self.handler
     }
 
-    /// Which invocation this is; 1 is the first.
+    /// The number of the invocation; 1 is the first.
     #[must_use]
     pub fn attempt(&self) -> u32 {
         self.attempt.number
     }
 
-    /// How many invocations failed before, of those that use up retries.
+    /// The number of earlier failures that used up a retry.
     #[must_use]
     pub fn failure_count(&self) -> u32 {
         self.attempt.failure_count
@@ -96,27 +96,27 @@ impl Metadata {
         self.attempt.is_retry()
     }
 
-    /// When the event was published.
+    /// The time of publishing.
     #[must_use]
     pub fn created_at(&self) -> Timestamp {
         self.record.created_at
     }
 
-    /// What the publisher added.
+    /// The headers of the publisher, and the trace context.
     #[must_use]
     pub fn headers(&self) -> &BTreeMap<String, String> {
         &self.record.headers
     }
 
-    /// The publisher's trace context (W3C `traceparent`), if it had one. One that is not valid is
-    /// none; it is in the [headers](Self::headers) all the same.
+    /// The trace context of the publisher (W3C `traceparent`). `None` if it is missing or not valid;
+    /// the [headers](Self::headers) contain it also if it is not valid.
     #[must_use]
     pub fn trace_context(&self) -> Option<&str> {
         let parent = self.record.headers.get(TRACEPARENT)?;
         trace_parent(parent).map(|_| &**parent)
     }
 
-    /// What belongs to the [trace context](Self::trace_context) (W3C `tracestate`), if there is one.
+    /// The `tracestate` of the [trace context](Self::trace_context), if both are valid.
     #[must_use]
     pub fn trace_state(&self) -> Option<&str> {
         self.trace_context()?;

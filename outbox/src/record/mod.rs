@@ -1,4 +1,4 @@
-//! The words of the outbox: events, and the records that they become.
+//! Events, and the records that they become: the plain data of all other rooms.
 
 mod any_event;
 pub(crate) mod attempt;

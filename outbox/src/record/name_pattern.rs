@@ -1,4 +1,4 @@
-//! Which event names a handler of any event wants.
+//! [`NamePattern`]: selects the events of a handler by name.
 
 use std::fmt;
 

@@ -1,8 +1,8 @@
-//! Which partition a key belongs to. Partitions divide ownership between processes; they say
-//! nothing about order, which is per key.
+//! The partition of a key. Partitions divide ownership between processes. They do not affect order,
+//! which is per key.
 
 /// The partition of a key: its murmur3 hash (`x86_32`, seed 0) modulo the number of partitions.
-/// Stored with each record, so neither the hash nor the number may change under stored ones.
+/// Each stored record has its partition, so the hash and the number must never change.
 pub(crate) fn partition_of(key: &str, partitions: u16) -> u16 {
     let hash = murmur3(key.as_bytes()) % u32::from(partitions.max(1));
     u16::try_from(hash).unwrap_or(0)
@@ -25,7 +25,7 @@ fn murmur3(bytes: &[u8]) -> u32 {
     tail[..rest.len()].copy_from_slice(rest);
     hash ^= scramble(u32::from_le_bytes(tail));
 
-    // The length is mixed in modulo 2^32, as the algorithm says.
+    // The algorithm takes the length modulo 2^32.
     hash ^= u32::try_from(bytes.len() & 0xffff_ffff).unwrap_or(0);
     hash = (hash ^ (hash >> 16)).wrapping_mul(0x85eb_ca6b);
     hash = (hash ^ (hash >> 13)).wrapping_mul(0xc2b2_ae35);

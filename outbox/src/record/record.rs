@@ -11,10 +11,10 @@ use crate::{
     record::OutboxEvent,
 };
 
-/// The longest name, id or key, in bytes: what every database can index.
+/// The longest name, id or key, in bytes. Every database can index this length.
 pub(crate) const LONGEST_NAME: usize = 255;
 
-/// One published event as it is stored: a name, a payload, and what was said about it.
+/// One published event as it is stored.
 ///
 /// ```
 /// use outbox::{OutboxEvent, clock::SystemClock, record::Record};
@@ -33,23 +33,23 @@ pub(crate) const LONGEST_NAME: usize = 255;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Record {
-    /// Its place in the order of all records; given by the database.
+    /// The position in the order of all records. The database assigns it.
     pub id: i64,
-    /// Stays the same over all deliveries: the key for idempotency in other systems.
+    /// The same in every attempt: use it as an idempotency key in other systems.
     pub event_id: Uuid,
     /// The stored name of the event.
     pub event: String,
-    /// The version of the payload's shape.
+    /// The version of the payload.
     pub version: u32,
-    /// Records of one key are handled in order.
+    /// The key. Handlers get the records of one key in order.
     pub key: String,
     /// The event as JSON text.
     pub payload: String,
-    /// What the publisher added, among it the trace context.
+    /// The headers of the publisher, and the trace context.
     pub headers: BTreeMap<String, String>,
-    /// When it was published.
+    /// The time of publishing.
     pub created_at: Timestamp,
-    /// Wins over the policy's, where the publisher gave one.
+    /// The `max_retries` of the publisher. It takes precedence over the policies of handlers.
     pub max_retries: Option<u32>,
 }
 
@@ -62,7 +62,7 @@ pub enum EventError {
     Invalid {
         /// The name of the event.
         event: &'static str,
-        /// Why.
+        /// The error of `validate`.
         source: BoxError,
     },
     /// The event could not be written as JSON.
@@ -70,16 +70,16 @@ pub enum EventError {
     Encode {
         /// The name of the event.
         event: &'static str,
-        /// Why.
+        /// The error of the encoder.
         source: serde_json::Error,
     },
 }
 
 impl Record {
-    /// The record of an event that is published now. Without a key it gets one of its own.
+    /// The record of an event that is published now. An event without a key gets a unique key.
     ///
     /// # Errors
-    /// When the event is not valid or cannot be written as JSON.
+    /// If the event is not valid or cannot be written as JSON.
     pub fn of<E: OutboxEvent>(event: &E, clock: &dyn Clock) -> Result<Self, EventError> {
         event.validate().map_err(|source| EventError::Invalid {
             event: E::NAME,
@@ -103,7 +103,7 @@ impl Record {
         })
     }
 
-    /// The event that the payload holds, checked by its `validate`.
+    /// The event in the payload, checked by its `validate`.
     pub(crate) fn decode<E: OutboxEvent>(&self) -> Result<E, HandlerError> {
         let event = E::from_json(&self.payload).map_err(|source| {
             let undecodable = Undecodable {
@@ -123,7 +123,7 @@ impl Record {
     }
 }
 
-/// A payload that does not have the shape of the handler's event.
+/// The payload cannot be read as the event of the handler.
 #[derive(Debug, thiserror::Error)]
 #[error("the payload (version {stored}) cannot be read as event `{event}` (version {known} here)")]
 struct Undecodable {

@@ -18,7 +18,7 @@ use crate::{
     handler::{Requirements, States},
     record::LONGEST_NAME,
     retry::{IntoPolicy, PolicyError, filter::ErrorType},
-    telemetry::trace::Lines,
+    telemetry::trace::AttemptLog,
 };
 
 /// Builds a [`Registry`]. [`build`](Self::build) checks everything and reports all problems in one
@@ -159,7 +159,7 @@ impl RegistryBuilder {
             check_arguments(registration, &self.states, &mut problems);
             check_transaction(registration, self.database, &mut problems);
             if let Some(mut entry) = policies.resolve(registration, &self.states, &mut problems) {
-                entry.lines = Lines::new(self.log_keys);
+                entry.log = AttemptLog::new(self.log_keys);
                 handlers.push(entry);
             }
         }

@@ -6,7 +6,7 @@ use super::{PermanentFailure, Registration};
 use crate::{
     handler::Requirements,
     retry::{PolicySource, RetryPolicy},
-    telemetry::trace::Lines,
+    telemetry::trace::AttemptLog,
 };
 
 /// One handler of a [`Registry`](crate::Registry), with the retry policy that applies to it.
@@ -16,7 +16,7 @@ pub struct HandlerEntry {
     pub(super) source: PolicySource,
     pub(super) shadows: Vec<PolicySource>,
     /// Writes the log lines about its attempts.
-    pub(crate) lines: Lines,
+    pub(crate) log: AttemptLog,
     pub(crate) transactions: Transactions,
 }
 

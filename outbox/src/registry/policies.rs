@@ -11,7 +11,7 @@ use crate::{
     handler::States,
     registry::nearest::nearest,
     retry::{Candidates, IntoPolicy as _, PolicyError, Retry, RetryPolicy, resolve},
-    telemetry::trace::Lines,
+    telemetry::trace::AttemptLog,
 };
 
 pub(super) type Policy = Arc<dyn RetryPolicy>;
@@ -90,7 +90,7 @@ impl Policies {
             policy: resolved.policy,
             source: resolved.source,
             shadows: resolved.shadows,
-            lines: Lines::default(),
+            log: AttemptLog::default(),
         })
     }
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::outbox::error::Operation;
 use crate::{
     retry::{ThreadRandom, backoff, between},
     runtime::meters::database_error,
@@ -13,33 +14,6 @@ const FIRST_DELAY: Duration = Duration::from_millis(50);
 const LONGEST_DELAY: Duration = Duration::from_secs(2);
 /// While the database keeps failing, it is logged every 30 s.
 const LOG_EVERY: Duration = Duration::from_secs(30);
-
-/// What the dispatcher was doing when the database failed: the label `operation` of the metric and
-/// the field of log lines.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Operation {
-    Fetch,
-    Settle,
-    Claim,
-    Watch,
-    HandOver,
-    Sample,
-    Prune,
-}
-
-impl Operation {
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Fetch => "fetch",
-            Self::Settle => "settle",
-            Self::Claim => "claim",
-            Self::Watch => "watch",
-            Self::HandOver => "hand_over",
-            Self::Sample => "sample",
-            Self::Prune => "prune",
-        }
-    }
-}
 
 /// Consecutive failures of the database on one connection. Whoever uses the connection writes it.
 #[derive(Debug, Default)]
@@ -60,7 +34,7 @@ impl DatabaseBackoff {
         let is_logged = |at: Instant| now.duration_since(at) < LOG_EVERY;
         if !self.logged_at.is_some_and(is_logged) {
             self.logged_at = Some(now);
-            let (operation, failures) = (operation.name(), self.failures);
+            let (operation, failures) = (operation.as_str(), self.failures);
             tracing::warn!(operation, %error, failures, "database error; retrying");
         }
         let base = backoff::exponential(FIRST_DELAY, 2.0, LONGEST_DELAY, self.failures);

@@ -14,7 +14,10 @@ use super::{
     event_loop::EventLoop,
 };
 use crate::{
-    outbox::{Error, Inner, Outbox, Result, error::While as _},
+    outbox::{
+        Error, Outbox, Result, Shared,
+        error::{DbContext as _, Operation},
+    },
     registry::{HandlerEntry, PermanentFailure, route::Router},
     runtime::{
         lane::{HandlerSettings, LaneSettings},
@@ -39,7 +42,7 @@ impl<Db: Database> Outbox<Db> {
         }
         let running = Running::new(&self.inner).ok_or(Error::AlreadyRunning)?;
         let event_loop = EventLoop::start(self.clone()).await;
-        let event_loop = event_loop.doing("taking the first leases")?;
+        let event_loop = event_loop.during(Operation::Claim)?;
         let (stop, stopped) = oneshot::channel();
         let running = running.with_task();
         let task = tokio::spawn(async move {
@@ -103,13 +106,13 @@ impl<Db: Database> Outbox<Db> {
 
 /// That a dispatcher of an outbox runs. [`Outbox::start`] takes it; dropped, another one may start.
 struct Running<Db: Database> {
-    inner: Arc<Inner<Db>>,
+    inner: Arc<Shared<Db>>,
     /// Its task was started, so [`Liveness`](crate::operations::health::Liveness) tells of it.
     has_task: bool,
 }
 
 impl<Db: Database> Running<Db> {
-    fn new(inner: &Arc<Inner<Db>>) -> Option<Self> {
+    fn new(inner: &Arc<Shared<Db>>) -> Option<Self> {
         let was_running = inner.running.swap(true, Ordering::AcqRel);
         (!was_running).then(|| Self {
             inner: Arc::clone(inner),

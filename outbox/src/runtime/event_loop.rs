@@ -13,7 +13,6 @@ use tokio::{
 use uuid::Uuid;
 
 use super::{
-    backoff::Operation,
     engine::Engine,
     fetch::{
         FetchPlan, Fetched, PollReason,
@@ -35,6 +34,7 @@ use super::{
     timers::Timers,
     work::runner::Runner,
 };
+use crate::outbox::error::Operation;
 use crate::{
     outbox::{Outbox, clock::YEAR},
     store::Database,

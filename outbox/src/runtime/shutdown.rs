@@ -5,9 +5,9 @@ use std::{mem, time::Duration};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::EventLoop;
+use crate::outbox::error::Operation;
 use crate::{
     runtime::{
-        backoff::Operation,
         fetch::reader::{ReadAnswer, Release},
         settle::writer::Flushed,
         single_task::TaskPanicked,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::outbox::{Error, Result};
+use crate::outbox::{Error, Result, error::NameKind};
 
 /// The prefix of all tables, and the schema (or database) they are in.
 #[derive(Debug, Clone)]
@@ -14,9 +14,9 @@ pub struct TableNames {
 impl TableNames {
     pub(crate) fn new(schema: Option<String>, prefix: String) -> Result<Self> {
         if let Some(schema) = &schema {
-            check("a schema", schema)?;
+            check(NameKind::Schema, schema)?;
         }
-        check("a table prefix", &prefix)?;
+        check(NameKind::TablePrefix, &prefix)?;
         Ok(Self { schema, prefix })
     }
 
@@ -66,7 +66,7 @@ impl fmt::Display for TableNames {
     }
 }
 
-fn check(what: &'static str, name: &str) -> Result<()> {
+fn check(kind: NameKind, name: &str) -> Result<()> {
     let sound = (1..=30).contains(&name.len())
         && name
             .bytes()
@@ -76,7 +76,7 @@ fn check(what: &'static str, name: &str) -> Result<()> {
         return Ok(());
     }
     Err(Error::BadName {
-        what,
+        kind,
         name: name.to_owned(),
     })
 }

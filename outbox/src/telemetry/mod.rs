@@ -1,4 +1,4 @@
-//! Metrics by name, spans, log lines.
+//! The names of metrics, spans, and log lines of attempts.
 
 pub mod metrics;
 pub(crate) mod trace;

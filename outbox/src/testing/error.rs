@@ -1,5 +1,6 @@
 //! [`KitError`]: why the test kit cannot do what a test asks.
 
+use crate::outbox::error::Operation;
 use crate::{outbox::Error, retry::NoHandler};
 
 /// Why a [`Kit`](super::Kit) cannot continue.
@@ -52,7 +53,7 @@ pub(super) fn database(source: sqlx::Error) -> Error {
             KitError::TransactionOpen { source }.into()
         }
         _ => Error::Database {
-            doing: "running the test kit",
+            operation: Operation::TestKit,
             source,
         },
     }

@@ -81,7 +81,7 @@ mod restore;
 mod run;
 mod step;
 
-use std::{fmt, sync::atomic::Ordering, time::Duration};
+use std::{fmt, time::Duration};
 
 use jiff::Timestamp;
 use sqlx::{Sqlite, SqlitePool, Transaction};
@@ -122,8 +122,8 @@ const AHEAD: Duration = Duration::from_secs(60);
 const MOST_AT_ONCE: usize = 100_000;
 
 impl Kit {
-    /// Makes an outbox. The closure adds handlers, state, policies and configuration. The
-    /// builder has the [pool](OutboxBuilder::get_pool) and the [clock](OutboxBuilder::get_clock) for
+    /// An outbox with what the closure adds: handlers, their state, policies, configuration. The
+    /// builder has the [pool](OutboxBuilder::pool) and the [clock](OutboxBuilder::shared_clock) for
     /// handlers that need them.
     ///
     /// ```
@@ -155,9 +155,9 @@ impl Kit {
         let clock = ManualClock::at(start);
         let builder = Outbox::builder(folder.pool().await?)
             .registry(Registry::builder())
-            .hand_clock(clock.clone());
+            .manual_clock(clock.clone());
         // Set again, because the closure may return another builder.
-        let outbox = build(builder).hand_clock(clock.clone()).build().await?;
+        let outbox = build(builder).manual_clock(clock.clone()).build().await?;
         let hands = Hands::new(outbox.clone(), clock.clone());
         let kit = Self {
             outbox,
@@ -186,7 +186,7 @@ impl Kit {
     /// The pool of the database, for the tables of the test and for handlers.
     #[must_use]
     pub fn pool(&self) -> &SqlitePool {
-        &self.outbox.inner.pool
+        self.outbox.pool()
     }
 
     /// The kit's clock, for the test and for handlers.
@@ -234,7 +234,7 @@ impl Kit {
     /// time. It is not exact, because the database's clock moves on.
     fn tell_the_offset(&self) {
         let offset = self.clock.now().as_microsecond() - SystemClock.now().as_microsecond();
-        self.outbox.inner.offset.store(offset, Ordering::Release);
+        self.outbox.inner.set_offset(offset);
     }
 }
 

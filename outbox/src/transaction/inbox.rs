@@ -3,7 +3,10 @@
 use std::{collections::HashSet, marker::PhantomData};
 
 use crate::{
-    outbox::{Error, Result, error::While as _},
+    outbox::{
+        Error, Result,
+        error::{DbContext as _, MessageField, Operation},
+    },
     store::{Database, TableNames},
 };
 
@@ -90,10 +93,10 @@ impl<'a, Db: Database> Inbox<'a, Db> {
         source: &str,
         message_ids: &[impl AsRef<str> + Sync],
     ) -> Result<Vec<Seen>> {
-        check("a source", source)?;
+        check(MessageField::Source, source)?;
         let mut sorted: Vec<&str> = message_ids.iter().map(AsRef::as_ref).collect();
         for id in &sorted {
-            check("a message id", id)?;
+            check(MessageField::Id, id)?;
         }
         if sorted.is_empty() {
             return Ok(Vec::new());
@@ -103,7 +106,7 @@ impl<'a, Db: Database> Inbox<'a, Db> {
         sorted.dedup();
         let inserted = Db::receive(connection, self.names, source, &sorted)
             .await
-            .doing("noting messages in the inbox")?;
+            .during(Operation::Receive)?;
         let mut first: HashSet<String> = inserted.into_iter().collect();
         let seen = message_ids.iter().map(|id| {
             if first.remove(id.as_ref()) {
@@ -116,12 +119,12 @@ impl<'a, Db: Database> Inbox<'a, Db> {
     }
 }
 
-fn check(what: &'static str, text: &str) -> Result<()> {
+fn check(field: MessageField, text: &str) -> Result<()> {
     if (1..=255).contains(&text.len()) && !text.contains('\0') {
         return Ok(());
     }
     Err(Error::BadMessage {
-        what,
+        field,
         bytes: text.len(),
     })
 }

@@ -186,7 +186,7 @@ mod tests {
             io::Error::other(Outer(sqlx::Error::PoolTimedOut.into())).into()
         )));
         assert!(found(&crate::outbox::Error::Database {
-            doing: "publishing",
+            operation: crate::outbox::error::Operation::Publish,
             source: sqlx::Error::PoolTimedOut
         }));
         let context = anyhow::Error::from(sqlx::Error::PoolTimedOut).context("more");

@@ -1,4 +1,4 @@
-//! Environment variables, laid over the tree: `OUTBOX__RETRY__MAX_RETRIES=5`.
+//! Applies environment variables to the tree: `OUTBOX__RETRY__MAX_RETRIES=5`.
 
 use std::sync::Arc;
 
@@ -12,11 +12,11 @@ use crate::{
     registry::nearest::{kebab, nearest},
 };
 
-/// What our variables start with. The rest is keys with [`BETWEEN`] them.
+/// The beginning of our variables. Keys follow, separated by [`BETWEEN`].
 const PREFIX: &str = "OUTBOX__";
 const BETWEEN: &str = "__";
 
-/// Our variables of this process.
+/// Our variables in the environment of this process.
 pub(super) fn of_process() -> Result<Vec<(String, String)>, ConfigError> {
     let ours = std::env::vars_os().filter_map(|(name, value)| {
         let name = name
@@ -35,12 +35,12 @@ pub(super) fn of_process() -> Result<Vec<(String, String)>, ConfigError> {
     .collect()
 }
 
-/// The variable that was probably meant by one that led to an unknown key of a section.
+/// The most similar variable to one that has led to an unknown key of a section.
 pub(super) fn nearest_variable(section: &[String], key: &str, known: &[&str]) -> Option<Box<str>> {
     if let Some(nearest) = nearest(key, known.iter().copied()) {
         return Some(variable(section, &[nearest]));
     }
-    // One underscore where two belong: `OUTBOX__RETRY_MAX_RETRIES`.
+    // One underscore instead of two: `OUTBOX__RETRY_MAX_RETRIES`.
     known.iter().find_map(|known| {
         let rest = key.strip_prefix(known)?.strip_prefix('-')?;
         Some(variable(section, &[known, rest]))
@@ -58,9 +58,9 @@ fn variable(section: &[String], keys: &[&str]) -> Box<str> {
     format!("{PREFIX}{}", words.join(BETWEEN)).into()
 }
 
-/// Sets what the variables say. Whether there are such keys is seen when the tree is read.
-pub(super) fn lay_over(root: &mut Node, mut variables: Vec<(String, String)>) -> Result<(), Fault> {
-    // The environment has no order; the same mistakes should give the same message.
+/// Writes the variables to the tree. Unknown keys are found later, when `serde` reads the tree.
+pub(super) fn apply(root: &mut Node, mut variables: Vec<(String, String)>) -> Result<(), Fault> {
+    // The environment has no order. Sorted, the same mistakes give the same message.
     variables.sort();
     for (name, value) in &variables {
         if let Some(keys) = name.strip_prefix(PREFIX) {
@@ -78,7 +78,7 @@ fn set(root: &mut Node, name: &str, keys: &str, value: &str) -> Result<(), Fault
     for word in keys.split(BETWEEN) {
         if word.is_empty() || word.starts_with('_') || word.ends_with('_') {
             return Err(refused(
-                "not a name of ours; between keys stand two underscores, as in `OUTBOX__RETRY__MAX_RETRIES`"
+                "not a valid name; write two underscores between keys, as in `OUTBOX__RETRY__MAX_RETRIES`"
                     .to_owned(),
             ));
         }
@@ -87,7 +87,7 @@ fn set(root: &mut Node, name: &str, keys: &str, value: &str) -> Result<(), Fault
         }
         let Value::Section(entries) = &mut node.value else {
             return Err(refused(format!(
-                "`{}` is no section, so nothing can be set in it",
+                "`{}` is not a section, so it has no keys",
                 path.join(".")
             )));
         };
@@ -111,7 +111,7 @@ fn set(root: &mut Node, name: &str, keys: &str, value: &str) -> Result<(), Fault
     Ok(())
 }
 
-/// Where the key stands, however it is spelt there; at the end if it is new.
+/// The position of the key, whatever its spelling in the file. A new key is added at the end.
 fn index_of(entries: &mut Vec<Entry>, key: String, spot: &Spot) -> Result<usize, String> {
     if let Some(exact) = entries.iter().position(|entry| entry.key == key) {
         return Ok(exact);
@@ -135,7 +135,7 @@ fn index_of(entries: &mut Vec<Entry>, key: String, spot: &Spot) -> Result<usize,
     }
 }
 
-/// A name without what a variable cannot say: case, and which kind of dash.
+/// The name without case and dashes, which the name of a variable cannot express.
 fn letters(name: &str) -> String {
     name.to_lowercase().replace(['-', '_'], "")
 }

@@ -1,4 +1,4 @@
-//! [`Fault`]: a mistake on its way out of the tree, gathering its place and path.
+//! [`Fault`]: a mistake in the tree. It collects its place and path on the way to the root.
 
 use std::fmt;
 
@@ -16,11 +16,11 @@ use crate::{config::ConfigError, registry::nearest::nearest};
 #[derive(Debug)]
 pub(super) struct Fault {
     problem: Problem,
-    /// Unknown until it reaches the node it is about.
+    /// `None` until the fault reaches the node that it concerns.
     spot: Option<Spot>,
-    /// The value it is about, in words; `None` for a whole section.
+    /// The value in words; `None` for a section.
     found: Option<String>,
-    /// The keys that lead to it, outermost first.
+    /// The keys that lead to the node, outermost first.
     path: Vec<String>,
 }
 
@@ -35,11 +35,11 @@ pub(super) enum Problem {
         known: &'static [&'static str],
     },
     DuplicateKey(String),
-    /// What would have been right.
+    /// The expected value.
     Expected(String),
-    /// What is wrong with the value: the rest of "which ..".
+    /// The problem with the value: the rest of a sentence after "which".
     Value(String),
-    /// What is wrong with the key's value, which the text repeats if need be.
+    /// The problem with the value: the rest of a sentence after the key.
     Impossible(String),
     /// The whole message.
     Refused(String),
@@ -47,7 +47,7 @@ pub(super) enum Problem {
 
 impl Problem {
     pub(super) fn too_deep() -> Self {
-        Self::Refused("sections and lists lie too deep in each other; no key is that deep".into())
+        Self::Refused("sections and lists are nested too deeply; no key needs that".into())
     }
 }
 
@@ -72,7 +72,8 @@ impl Fault {
         Self { path, ..self }
     }
 
-    /// Called for each node that it passes, innermost first; the first one is what it is about.
+    /// The reader calls this for each node on the way to the root. The first node is the one that the
+    /// fault concerns.
     pub(super) fn about(mut self, node: &Node) -> Self {
         if self.spot.is_none() {
             let key = match &self.problem {
@@ -85,7 +86,7 @@ impl Fault {
         self
     }
 
-    /// Called for each key that it passes, innermost first.
+    /// The reader calls this for each key on the way to the root.
     pub(super) fn within(mut self, key: &str) -> Self {
         self.path.insert(0, key.to_owned());
         self
@@ -130,18 +131,18 @@ impl Fault {
             },
             Problem::DuplicateKey(name) => ConfigError::Refused {
                 place,
-                problem: format!("`{}` stands here a second time; keep one", shown(&name)),
+                problem: format!("`{}` is given twice; remove one", shown(&name)),
             },
             Problem::Expected(_) | Problem::Value(_) | Problem::Impossible(_)
                 if self.path.is_empty() =>
             {
-                let problem = format!("the whole {found}, but has to be a section of keys");
+                let problem = format!("the document {found}, but must be a section of keys");
                 ConfigError::Refused { place, problem }
             }
             Problem::Expected(expected) => ConfigError::Invalid {
                 place,
                 key,
-                problem: format!("{found}, but has to be {expected}"),
+                problem: format!("{found}, but must be {expected}"),
             },
             Problem::Value(problem) => ConfigError::Invalid {
                 place,
@@ -187,7 +188,7 @@ impl de::Error for Fault {
     }
 }
 
-/// What `serde` expects, in the words of somebody who writes a file.
+/// Translates what `serde` expects into words for the author of a file.
 fn in_words(expected: &str) -> String {
     match expected {
         "u32" => format!("a whole number from 0 to {}", u32::MAX),

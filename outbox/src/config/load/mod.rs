@@ -1,8 +1,8 @@
 //! Reading a [`Config`] from a file or text, and from the environment.
 //!
-//! [`toml`] and [`yaml`] make a [`node`] tree that knows its places; [`prefix`] finds our part of
-//! it; [`env`](mod@env) lays the environment over it; [`read`] hands it to `serde`. A [`fault`]
-//! found on the way becomes a [`ConfigError`] here, where the text is known.
+//! [`toml`] and [`yaml`] make a tree of [`node`]s with their places. [`prefix`] selects our section.
+//! [`env`](mod@env) applies the environment variables. [`read`] passes the tree to `serde`. A
+//! [`fault`] of any step becomes a [`ConfigError`] here, where the text of the file is known.
 
 mod env;
 mod fault;
@@ -29,7 +29,7 @@ use self::{
 };
 use super::{Config, ConfigError, check};
 
-/// How a text is written.
+/// The format of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Format {
@@ -39,7 +39,7 @@ pub enum Format {
     Yaml,
 }
 
-/// Reads a [`Config`] from a file or a text, with environment variables laid over it.
+/// Reads a [`Config`] from a file or a text. Environment variables override its values.
 ///
 /// ```
 /// use outbox::{Config, config::Format};
@@ -52,7 +52,7 @@ pub enum Format {
 /// # Ok::<(), outbox::config::ConfigError>(())
 /// ```
 ///
-/// Without a file or text, everything comes from the environment and the defaults.
+/// Without a file or text, all values come from the environment and the defaults.
 #[derive(Debug, Clone, Default)]
 #[must_use = "a loader does nothing until `load`"]
 pub struct ConfigLoader {
@@ -73,12 +73,12 @@ enum Origin {
 impl Config {
     /// Reads a `.toml`, `.yaml` or `.yml` file, then the environment.
     ///
-    /// The keys stand at the top level, or under `outbox`, or under `namastack.outbox`; with
-    /// either prefix the file may hold other people's sections too.
+    /// The keys are at the top level, or in the section `outbox`, or in `namastack.outbox`. With one
+    /// of these sections, the file may have sections of other programs too.
     ///
-    /// An environment variable is `OUTBOX` and the keys that lead to the value, in capitals, with
-    /// two underscores between them and one for each dash: `OUTBOX__RETRY__MAX_RETRIES=5` sets
-    /// `retry.max-retries`. Lists are separated by commas.
+    /// The name of an environment variable is `OUTBOX` and the keys that lead to the value, in
+    /// capitals. Two underscores separate keys, and one underscore replaces a dash:
+    /// `OUTBOX__RETRY__MAX_RETRIES=5` sets `retry.max-retries`. Commas separate the items of a list.
     ///
     /// ```no_run
     /// let config = outbox::Config::load("outbox.toml")?;
@@ -86,26 +86,26 @@ impl Config {
     /// ```
     ///
     /// # Errors
-    /// When the file cannot be read, is empty or is not of its format; for an unknown key, with
-    /// the nearest valid one; for a value that cannot work. The error says where.
+    /// If the file cannot be read, is empty or is not valid; if a key is unknown; if a value cannot
+    /// work. The error has the place, and the most similar valid key.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, ConfigError> {
         Self::loader().file(path.as_ref()).load()
     }
 
-    /// Says where to read from, one by one. See [`ConfigLoader`].
+    /// A loader with more options. See [`ConfigLoader`].
     pub fn loader() -> ConfigLoader {
         ConfigLoader::default()
     }
 }
 
 impl ConfigLoader {
-    /// Reads this file; the end of its name says how it is written. Replaces an earlier file or text.
+    /// Reads this file. The ending of its name decides the format. Replaces an earlier file or text.
     pub fn file(mut self, path: impl Into<PathBuf>) -> Self {
         self.origin = Some(Origin::File(path.into()));
         self
     }
 
-    /// Reads this text; `name` is what errors call it. Replaces an earlier file or text.
+    /// Reads this text. Errors use `name` as its file name. Replaces an earlier file or text.
     pub fn text(
         mut self,
         format: Format,
@@ -120,14 +120,14 @@ impl ConfigLoader {
         self
     }
 
-    /// Uses these variables instead of the process's own; `[]` for none. Only names that start
-    /// with `OUTBOX__` are looked at.
+    /// Uses these variables instead of the environment of the process; `[]` for none. Names that do
+    /// not start with `OUTBOX__` are ignored.
     pub fn environment(mut self, variables: impl IntoIterator<Item = (String, String)>) -> Self {
         self.environment = Some(variables.into_iter().collect());
         self
     }
 
-    /// Reads everything and checks it.
+    /// Reads and checks the configuration.
     ///
     /// # Errors
     /// As [`Config::load`].
@@ -156,7 +156,7 @@ impl ConfigLoader {
 
 fn from_tree(root: Node, variables: Vec<(String, String)>) -> Result<Config, Fault> {
     let mut section = prefix::strip(root)?;
-    env::lay_over(&mut section, variables)?;
+    env::apply(&mut section, variables)?;
     let config = Config::deserialize(Reader(&section))?;
     check::config(&config).map_err(|mistake| {
         let spot = section.spot_of(&mistake.path);

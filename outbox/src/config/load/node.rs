@@ -1,10 +1,10 @@
-//! [`Node`]: a value of any format, with the place where it stands.
+//! [`Node`]: a value of any format, with its place.
 
 use std::sync::Arc;
 
 use super::scalar::Scalar;
 
-/// How deep sections and lists may lie in each other. Ours need six levels.
+/// The greatest depth of sections and lists. Our keys need six levels.
 pub(super) const DEEPEST: usize = 32;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -24,21 +24,21 @@ pub(super) enum Value {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Entry {
     pub(super) key: String,
-    /// Of the key.
+    /// The place of the key.
     pub(super) spot: Spot,
     pub(super) node: Node,
 }
 
-/// A place, in the form that costs nothing until an error needs it.
+/// A place. An error converts it to a [`Place`](crate::config::Place).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Spot {
-    /// Nobody wrote it.
+    /// The value is in no file and no variable.
     Nowhere,
-    /// An offset into the text.
+    /// An offset in bytes into the text.
     Byte(usize),
     /// Both counted from 1.
     Mark { line: usize, column: usize },
-    /// In the environment variable of this name.
+    /// The name of an environment variable.
     Variable(Arc<str>),
 }
 
@@ -48,7 +48,8 @@ impl Node {
         Self { value, spot }
     }
 
-    /// Of a section; nothing is an empty one, so that all keys of a section can be commented out.
+    /// The entries of a section. No value counts as an empty section, so that all keys of a section
+    /// can be commented out.
     pub(super) fn entries(&self) -> Option<&[Entry]> {
         match &self.value {
             Value::Section(entries) => Some(entries),
@@ -61,7 +62,7 @@ impl Node {
         self.entries()?.iter().find(|entry| entry.key == key)
     }
 
-    /// Where the path leads, as far as it was written.
+    /// The place of the node at this path, or of its nearest parent in the file.
     pub(super) fn spot_of(&self, path: &[String]) -> Spot {
         let mut node = self;
         for key in path {
@@ -73,7 +74,7 @@ impl Node {
         node.spot.clone()
     }
 
-    /// What it is, as a piece of a sentence.
+    /// The value, as a part of a sentence.
     pub(super) fn describe(&self) -> String {
         match &self.value {
             Value::Scalar(scalar) => scalar.describe(),

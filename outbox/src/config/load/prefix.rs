@@ -1,15 +1,17 @@
-//! Which part of a file is ours: all of it, `outbox`, or `namastack.outbox`.
+//! Selects our section of a file: the whole file, `outbox`, or `namastack.outbox`. The last one is
+//! for compatibility.
 
 use super::{
     fault::{Fault, Problem},
     node::{Node, Spot, Value},
 };
-use crate::config::KEYS;
+use crate::config::written::KEYS;
 
 const OURS: &str = "outbox";
 const VENDOR: &str = "namastack";
 
-/// The section with our keys. Beside a prefix, other sections belong to somebody else.
+/// The section with our keys. If the file has one of the prefixes, all other sections belong to other
+/// programs.
 pub(super) fn strip(mut root: Node) -> Result<Node, Fault> {
     let plain = root.entry(OURS).map(|entry| entry.spot.clone());
     let vendor = root.entry(VENDOR).and_then(|entry| entry.node.entry(OURS));
@@ -17,13 +19,13 @@ pub(super) fn strip(mut root: Node) -> Result<Node, Fault> {
         (None, None) => match root.entry(VENDOR) {
             Some(entry) => Err(refuse(
                 entry.spot.clone(),
-                format!("`{VENDOR}` has no section `{OURS}`, where the keys belong"),
+                format!("`{VENDOR}` has no section `{OURS}`; write the keys there"),
             )),
             None => Ok(root),
         },
         (Some(_), Some(second)) => Err(refuse(
             second.spot.clone(),
-            format!("`{OURS}` and `{VENDOR}.{OURS}` are both there; keep one of them"),
+            format!("`{OURS}` and `{VENDOR}.{OURS}` are both present; keep one of them"),
         )),
         (Some(_), None) => {
             nothing_beside(&root, OURS)?;
@@ -39,14 +41,14 @@ pub(super) fn strip(mut root: Node) -> Result<Node, Fault> {
     }
 }
 
-/// One of our keys outside our section would silently not be read.
+/// Refuses one of our keys outside of our section, which would be ignored silently.
 fn nothing_beside(section: &Node, prefix: &str) -> Result<(), Fault> {
     let entries = section.entries().unwrap_or_default();
     match entries.iter().find(|entry| KEYS.contains(&&*entry.key)) {
         Some(entry) => Err(refuse(
             entry.spot.clone(),
             format!(
-                "`{}` stands beside `{prefix}` and would not be read; move it in there",
+                "`{}` is outside of `{prefix}` and would be ignored; move it into that section",
                 entry.key
             ),
         )),

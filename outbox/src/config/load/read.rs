@@ -1,4 +1,4 @@
-//! [`Reader`]: hands a [`Node`] to `serde`, and tells mistakes which node they are about.
+//! [`Reader`]: passes a [`Node`] to `serde`, and adds the node to each mistake.
 
 use std::slice;
 
@@ -35,7 +35,7 @@ impl<'de> Reader<'de> {
     fn section<V: Visitor<'de>>(self, visitor: V) -> Read<V::Value> {
         match self.0.entries() {
             Some(entries) => visitor.visit_map(Keys::of(entries)),
-            // A derived visitor would take a list for its fields in order.
+            // A derived visitor would read a list as its fields in order.
             None => Err(Fault::invalid_type(
                 Unexpected::Other("no section"),
                 &visitor,
@@ -72,7 +72,7 @@ impl<'de> Reader<'de> {
 
     fn float<V: Visitor<'de>>(self, visitor: V) -> Read<V::Value> {
         match &self.0.value {
-            // However many digits.
+            // Accepts any number of digits.
             Value::Scalar(Scalar {
                 text,
                 kind: Kind::Integer(_),
@@ -81,7 +81,7 @@ impl<'de> Reader<'de> {
         }
     }
 
-    /// One of some words. A number or `true` is a word that is none of them.
+    /// A word of an enum. A number or `true` is read as a word too, and is then unknown.
     fn word<V: Visitor<'de>>(self, visitor: V) -> Read<V::Value> {
         match &self.0.value {
             Value::Scalar(scalar) if !scalar.is_null() => {

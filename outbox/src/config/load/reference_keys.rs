@@ -1,8 +1,8 @@
-//! Keys of similar libraries that people bring along, and what they are called here.
+//! Compatibility: keys of similar libraries, and what to write here instead.
 
 use crate::registry::nearest::kebab;
 
-/// Section, key, what to do instead.
+/// Section, key, correction.
 const KEYS: [(&str, &str, &str); 16] = [
     (
         "retry",
@@ -40,7 +40,7 @@ const KEYS: [(&str, &str, &str); 16] = [
     (
         "retry",
         "max-attempts",
-        "write `max-retries`, which does not count the first try: one less",
+        "write `max-retries`, which does not count the first attempt (one less)",
     ),
     (
         "retry",
@@ -66,7 +66,7 @@ const KEYS: [(&str, &str, &str); 16] = [
     ("", "max-retries", "write it in the section `retry`"),
 ];
 
-/// What to do about a key that is unknown in this section, if it is one of those.
+/// The correction for an unknown key of this section, if it is a key of a similar library.
 pub(super) fn instead(section: &[String], key: &str) -> Option<&'static str> {
     let key = kebab(key);
     // A named policy has the same keys as `retry` itself.

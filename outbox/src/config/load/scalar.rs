@@ -1,4 +1,4 @@
-//! [`Scalar`]: a value that is neither list nor section, with the text it was written as.
+//! [`Scalar`]: a value that is neither a list nor a section, with its text in the file.
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Scalar {
@@ -11,15 +11,15 @@ pub(super) struct Scalar {
 pub(super) enum Kind {
     Null,
     Bool(bool),
-    /// The nearest possible one, if there are too many digits.
+    /// If there are too many digits, the nearest `i128`.
     Integer(i128),
     Float(f64),
     Text,
-    /// From the environment: whatever the field wants.
+    /// From the environment. The field decides how the text is read.
     Untyped,
 }
 
-/// Longer values are cut in messages.
+/// The longest value in a message, in characters.
 const SHOWN: usize = 60;
 
 impl Scalar {
@@ -38,19 +38,19 @@ impl Scalar {
         matches!(self.kind, Kind::Null)
     }
 
-    /// What it is, as a piece of a sentence.
+    /// The value, as a part of a sentence.
     pub(super) fn describe(&self) -> String {
         if self.is_null() || self.text.is_empty() {
             return "has no value".to_owned();
         }
-        // Quotes are easily overlooked where they matter.
+        // Without this word a reader would overlook quotes that change the type.
         let quoted = self.kind == Kind::Text && plain(&self.text) != Kind::Text;
         let kind = if quoted { "the text " } else { "" };
         format!("is {kind}`{}`", shown(&self.text))
     }
 }
 
-/// What somebody wrote, on one line and not too long for a message.
+/// The text on one line, cut to [`SHOWN`] characters.
 pub(super) fn shown(text: &str) -> String {
     let mut shown: String = text
         .chars()
@@ -63,7 +63,7 @@ pub(super) fn shown(text: &str) -> String {
     shown
 }
 
-/// What a plain scalar means in YAML 1.2's core schema.
+/// Reads a plain scalar by the core schema of YAML 1.2.
 pub(super) fn plain(text: &str) -> Kind {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => Kind::Null,

@@ -1,4 +1,4 @@
-//! [`Source`]: the text of a file with its name, and where in it something is.
+//! [`Source`]: the text of a file with its name; finds the place of an offset.
 
 use std::{fs::File, io::Read as _, path::Path};
 
@@ -12,10 +12,11 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// A configuration is a page or two; what is longer was named by mistake.
+    /// The longest file, in bytes. A configuration has a page or two; a longer file was given by
+    /// mistake.
     pub(super) const LONGEST: usize = 1024 * 1024;
 
-    /// When there is no file.
+    /// The source of a configuration without a file.
     pub(super) const fn none() -> Self {
         Self {
             name: String::new(),
@@ -33,7 +34,7 @@ impl Source {
                 return Err(ConfigError::UnknownFormat { path });
             }
         };
-        // One byte more than allowed is enough to know, however long the file is.
+        // Reads at most one byte more than allowed.
         let limit = u64::try_from(Self::LONGEST).unwrap_or(u64::MAX);
         let mut bytes = Vec::new();
         File::open(path)
@@ -84,7 +85,7 @@ impl Source {
         }
     }
 
-    /// Both counted from 1.
+    /// Line and column count from 1.
     pub(super) fn place_at(&self, line: usize, column: usize) -> Place {
         in_file(&self.name, line, column)
     }
@@ -95,7 +96,7 @@ impl Source {
     }
 }
 
-/// The place right behind the text.
+/// The place after the end of the text.
 fn place_after(name: &str, text: &str) -> Place {
     let (lines, last) = match text.rsplit_once('\n') {
         Some((lines, last)) => (lines.matches('\n').count() + 1, last),
@@ -105,7 +106,7 @@ fn place_after(name: &str, text: &str) -> Place {
 }
 
 fn in_file(name: &str, line: usize, column: usize) -> Place {
-    // No text that is read has so many of either.
+    // A text has at most `LONGEST` lines and columns.
     let count = |number| u32::try_from(number).unwrap_or(u32::MAX);
     Place::File {
         name: name.to_owned(),

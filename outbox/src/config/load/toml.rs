@@ -45,7 +45,7 @@ fn node(value: Spanned<DeValue<'_>>, depth: usize) -> Result<Node, Fault> {
             kind: scalar::of_digits(integer.as_str(), integer.radix()),
             text: integer.to_string(),
         },
-        // Too many digits are infinity, which no key accepts.
+        // A float with too many digits becomes infinity, which no key accepts.
         DeValue::Float(float) => Scalar {
             kind: Kind::Float(float.as_str().parse().unwrap_or(f64::NAN)),
             text: float.to_string(),
@@ -61,7 +61,7 @@ fn node(value: Spanned<DeValue<'_>>, depth: usize) -> Result<Node, Fault> {
 
 fn section(table: DeTable<'_>, spot: Spot, depth: usize) -> Result<Node, Fault> {
     let mut entries: Vec<_> = table.into_iter().collect();
-    // The parser sorts by key; the first mistake in the file should be the one reported.
+    // The parser sorts by key. In the order of the file, the first mistake is reported.
     entries.sort_by_key(|(key, _)| key.span().start);
     let entries = entries.into_iter().map(|(key, value)| {
         let spot = Spot::Byte(key.span().start);

@@ -24,7 +24,7 @@ pub(super) fn parse(source: &Source) -> Result<Node, ConfigError> {
     })
 }
 
-/// Why reading ended early.
+/// The reason why the parser stopped.
 enum Stopped {
     Syntax(ScanError),
     At(Fault),
@@ -47,7 +47,7 @@ impl<'a> Events<'a> {
         }
     }
 
-    /// The only document there is; comments alone are an empty one.
+    /// Reads the only document. A file with comments only is an empty section.
     fn document(&mut self) -> Result<Node, Stopped> {
         let mut root = Node::empty_section(Spot::Nowhere);
         let mut documents = 0;
@@ -90,9 +90,9 @@ impl<'a> Events<'a> {
                 self.section(depth)?
             }
             Event::Alias(_) => {
-                return refuse(spot, "aliases (`*name`) are not read; write the value out");
+                return refuse(spot, "aliases (`*name`) are not supported; write the value");
             }
-            // The parser closes what it opened, and nothing else.
+            // Not reachable: the parser closes only what it has opened.
             _ => return refuse(spot, "a value was expected here"),
         };
         Ok(Node { value, spot })
@@ -119,7 +119,7 @@ impl<'a> Events<'a> {
                     plain_data(anchor, tag.as_deref(), &spot)?;
                     text.into_owned()
                 }
-                Event::Alias(_) => return refuse(spot, "a key cannot be an alias; write it out"),
+                Event::Alias(_) => return refuse(spot, "a key cannot be an alias; write the key"),
                 _ => return refuse(spot, "a key is a word, not a list or a section"),
             };
             if !keys.insert(key.clone()) {
@@ -137,13 +137,13 @@ fn plain_data(anchor: usize, tag: Option<&Tag>, spot: &Spot) -> Result<(), Stopp
     if anchor > 0 {
         return refuse(
             spot.clone(),
-            "anchors (`&name`) are not read; write the value out where it is used",
+            "anchors (`&name`) are not supported; write the value where it is used",
         );
     }
     match tag {
         Some(_) => refuse(
             spot.clone(),
-            "tags (`!name`) are not read; write the value without",
+            "tags (`!name`) are not supported; write the value without a tag",
         ),
         None => Ok(()),
     }
@@ -153,15 +153,15 @@ fn refuse<T>(spot: Spot, problem: &str) -> Result<T, Stopped> {
     Err(Fault::at(spot, Problem::Refused(problem.to_owned())).into())
 }
 
-/// What the parser says, with a way out for the mistake that cannot be seen.
+/// The message of the parser. A tab is invisible, so its message has the correction.
 fn in_words(info: &str) -> String {
     if info.contains("tabs") {
-        return "a tab where only spaces may stand; indent with spaces".to_owned();
+        return "a tab is used for indentation; use spaces".to_owned();
     }
     info.to_owned()
 }
 
-/// The parser counts columns from 0.
+/// The place of a marker. The parser counts columns from 0.
 fn spot(marker: &Marker) -> Spot {
     Spot::Mark {
         line: marker.line(),

@@ -6,9 +6,10 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::{FetchPlan, Fetched, Fetcher};
+use crate::outbox::error::Operation;
 use crate::{
     runtime::{
-        backoff::{DatabaseBackoff, Operation},
+        backoff::DatabaseBackoff,
         engine::Engine,
         ownership::{
             ClaimStamp,

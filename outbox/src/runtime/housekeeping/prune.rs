@@ -4,8 +4,9 @@ use std::{sync::Arc, time::Duration};
 
 use crate::{
     config::Retention,
+    outbox::error::Operation,
     outbox::{Outbox, Result},
-    runtime::{backoff::Operation, meters::database_error},
+    runtime::meters::database_error,
     store::{Database, Fence},
 };
 
@@ -57,7 +58,7 @@ async fn try_forget<Db: Database>(outbox: &Outbox<Db>) -> Result<()> {
 /// The next run removes what this one did not.
 fn failed(error: crate::outbox::Error) {
     database_error(Operation::Prune);
-    let (operation, error) = (Operation::Prune.name(), anyhow::Error::from(error));
+    let (operation, error) = (Operation::Prune.as_str(), anyhow::Error::from(error));
     tracing::warn!(
         operation,
         error = format!("{error:#}"),

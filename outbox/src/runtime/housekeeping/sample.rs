@@ -4,12 +4,10 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::time::timeout;
 
+use crate::outbox::error::Operation;
 use crate::{
     outbox::Outbox,
-    runtime::{
-        backoff::Operation,
-        meters::{Gauges, database_error},
-    },
+    runtime::meters::{Gauges, database_error},
     store::Database,
 };
 

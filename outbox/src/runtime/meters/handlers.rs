@@ -7,13 +7,15 @@ use ::metrics::{Counter, Histogram};
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-use crate::telemetry::metrics::{Metric, is_recorded, names};
 use crate::{
     handler::FailureKind,
     record::failure::Failure,
     registry::{HandlerIx, PerHandler, Registry},
-    retry::FailedBecause,
     runtime::lane::{AttemptEnd, Work},
+    telemetry::{
+        metrics::{Metric, is_recorded, names},
+        trace::{BECAUSE, because_index},
+    },
 };
 
 /// The counters of one handler.
@@ -25,34 +27,12 @@ pub(super) struct HandlerMeters {
     retry: Counter,
     failed: Counter,
     retries: Counter,
-    /// In the order of [`KINDS`].
-    kinds: [Counter; KINDS.len()],
-    /// In the order of [`CAUSES`].
-    causes: [Counter; CAUSES.len()],
+    /// In the order of [`FailureKind::NAMES`].
+    kinds: [Counter; FailureKind::NAMES.len()],
+    /// In the order of [`BECAUSE`].
+    causes: [Counter; BECAUSE.len()],
     latency: Histogram,
 }
-
-/// Kinds of failures, as labels.
-const KINDS: [&str; 8] = [
-    "error",
-    "permanent",
-    "retry_after",
-    "unavailable",
-    "timed_out",
-    "panicked",
-    "undecodable",
-    "invalid",
-];
-
-/// Why there is no retry, as labels.
-const CAUSES: [&str; 6] = [
-    "permanent",
-    "bad_payload",
-    "not_retryable",
-    "retries_exhausted",
-    "time_exhausted",
-    "policy_panicked",
-];
 
 impl HandlerMeters {
     pub(super) fn new(handler: &'static str) -> Self {
@@ -67,8 +47,8 @@ impl HandlerMeters {
             retry: outcome("retry"),
             failed: outcome("failed"),
             retries: names::RETRIES.counter([handler.into()]),
-            kinds: KINDS.map(|kind| of(&names::FAILED_ATTEMPTS, kind)),
-            causes: CAUSES.map(|cause| of(&names::PERMANENT_FAILURES, cause)),
+            kinds: FailureKind::NAMES.map(|kind| of(&names::FAILED_ATTEMPTS, kind)),
+            causes: BECAUSE.map(|cause| of(&names::PERMANENT_FAILURES, cause)),
             latency: names::DELIVERY_LATENCY.histogram([handler.into()]),
         }
     }
@@ -93,7 +73,7 @@ impl HandlerMeters {
             }
             AttemptEnd::Failed { failure, because } => {
                 self.failed_as(failure);
-                self.causes[cause(*because)].increment(1);
+                self.causes[because_index(*because)].increment(1);
                 &self.failed
             }
             // As if it had not run.
@@ -106,33 +86,7 @@ impl HandlerMeters {
     }
 
     fn failed_as(&self, failure: &Failure) {
-        self.kinds[kind(failure.kind)].increment(1);
-    }
-}
-
-/// The place of a kind in [`KINDS`].
-const fn kind(kind: FailureKind) -> usize {
-    match kind {
-        FailureKind::Error => 0,
-        FailureKind::Permanent => 1,
-        FailureKind::RetryAfter(_) => 2,
-        FailureKind::Unavailable => 3,
-        FailureKind::TimedOut => 4,
-        FailureKind::Panicked => 5,
-        FailureKind::Undecodable => 6,
-        FailureKind::Invalid => 7,
-    }
-}
-
-/// The place of a cause in [`CAUSES`].
-const fn cause(because: FailedBecause) -> usize {
-    match because {
-        FailedBecause::Permanent => 0,
-        FailedBecause::BadPayload => 1,
-        FailedBecause::NotRetryable => 2,
-        FailedBecause::RetriesExhausted => 3,
-        FailedBecause::TimeExhausted => 4,
-        FailedBecause::PolicyPanicked => 5,
+        self.kinds[failure.kind.index()].increment(1);
     }
 }
 

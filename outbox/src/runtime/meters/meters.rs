@@ -3,11 +3,11 @@
 use ::metrics::{Counter, Histogram};
 use jiff::Timestamp;
 
+use crate::outbox::error::Operation;
 use crate::{
     record::DeliveryStatus,
     registry::{PerHandler, Registry},
     runtime::{
-        backoff::Operation,
         lane::{AttemptEnd, Work},
         signals::{Signal, Signals},
     },
@@ -95,7 +95,7 @@ impl Meters {
 
 /// A statement of the dispatcher failed. That is rare, so the handle is not kept.
 pub(crate) fn database_error(operation: Operation) {
-    let counter = names::DATABASE_ERRORS.counter([operation.name().into()]);
+    let counter = names::DATABASE_ERRORS.counter([operation.as_str().into()]);
     counter.increment(1);
 }
 

@@ -15,9 +15,10 @@ use uuid::Uuid;
 use super::failure_detector::FailureDetector;
 use super::poll_schedule::PollSchedule;
 use super::session::{SessionReporter, SessionState, SessionWatch};
+use crate::outbox::error::Operation;
 use crate::{
     runtime::{
-        backoff::{DatabaseBackoff, Operation},
+        backoff::DatabaseBackoff,
         signals::{Signal, WakeSignals},
     },
     store::{Database, Notification, PollResult, SessionKey, Statements},

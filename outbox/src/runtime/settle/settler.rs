@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use sqlx::Pool;
 
+use crate::outbox::error::Operation;
 use crate::{
-    runtime::backoff::{DatabaseBackoff, Operation},
+    runtime::backoff::DatabaseBackoff,
     store::{Batch, Database, Fence, KeptConnection, Statements},
 };
 

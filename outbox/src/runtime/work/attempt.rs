@@ -9,7 +9,7 @@ use tracing::{Instrument as _, Span};
 use crate::runtime::ownership::permit::StartPermit;
 use crate::{
     handler::{BoxError, Context, HandlerError, OpenTransaction, Outcome, invoke::after_fallback},
-    outbox::Inner,
+    outbox::Shared,
     record::failure::Failure,
     registry::HandlerEntry,
     retry::{Completion, Decision},
@@ -20,7 +20,7 @@ use crate::{
 
 /// One attempt of one handler at one record. Dropped in between, its transaction is rolled back.
 pub(crate) struct HandlerAttempt<'a, Db: Database> {
-    pub(crate) inner: &'a Inner<Db>,
+    pub(crate) inner: &'a Shared<Db>,
     pub(crate) handler: &'a HandlerEntry,
     pub(crate) fence: &'a Fence,
     pub(crate) work: &'a Work,

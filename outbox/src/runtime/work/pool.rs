@@ -14,7 +14,7 @@ use hashbrown::HashMap;
 use tokio::{runtime::Handle, sync::mpsc::UnboundedSender, task::AbortHandle, time::Instant};
 
 use super::worker::{Finished, StartContext, Worker, WorkerTools};
-use crate::{outbox::Inner, runtime::lane::Burst, store::Database};
+use crate::{outbox::Shared, runtime::lane::Burst, store::Database};
 
 /// Stalled-worker relief: if no worker has taken anything for 2 ms although something is queued,
 /// more workers are spawned. With it, handlers that keep their thread (`block_in_place`) run at
@@ -60,7 +60,7 @@ struct WorkerEntry {
 }
 
 impl<Db: Database> WorkerPool<Db> {
-    pub(super) fn new(outbox: Arc<Inner<Db>>, results: UnboundedSender<Finished>) -> Self {
+    pub(super) fn new(outbox: Arc<Shared<Db>>, results: UnboundedSender<Finished>) -> Self {
         let threads = Handle::try_current().map_or(1, |handle| handle.metrics().num_workers());
         Self {
             shared: Arc::new(PoolShared {

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     outbox::{
-        Inner,
+        Shared,
         clock::{Clock as _, SystemClock},
     },
     registry::HandlerIx,
@@ -45,7 +45,7 @@ struct Started {
 }
 
 impl<Db: Database> Runner<Db> {
-    pub(in crate::runtime) fn new(outbox: Arc<Inner<Db>>) -> Self {
+    pub(in crate::runtime) fn new(outbox: Arc<Shared<Db>>) -> Self {
         let (sender, results) = unbounded_channel();
         Self {
             pool: WorkerPool::new(outbox, sender),

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     handler::Panicked,
-    outbox::Inner,
+    outbox::Shared,
     retry::{Decision, FailedBecause},
     runtime::{
         lane::{AttemptEnd, Burst, Work},
@@ -58,7 +58,7 @@ pub(super) struct Finished {
 
 /// What every worker needs to make attempts and to report them.
 pub(super) struct WorkerTools<Db: Database> {
-    outbox: Arc<Inner<Db>>,
+    outbox: Arc<Shared<Db>>,
     durations: HandlerDurations,
     results: UnboundedSender<Finished>,
 }
@@ -74,7 +74,7 @@ pub(super) struct Worker<Db: Database> {
 }
 
 impl<Db: Database> WorkerTools<Db> {
-    pub(super) fn new(outbox: Arc<Inner<Db>>, results: UnboundedSender<Finished>) -> Self {
+    pub(super) fn new(outbox: Arc<Shared<Db>>, results: UnboundedSender<Finished>) -> Self {
         Self {
             durations: HandlerDurations::new(&outbox.registry),
             outbox,

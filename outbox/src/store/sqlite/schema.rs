@@ -4,13 +4,11 @@ use sqlx::{Sqlite, SqlitePool};
 
 use super::QUOTE;
 use crate::{
-    outbox::{Result, error::While as _},
-    store::{
-        Migration, SchemaSql, TableNames,
-        migrate::{self, MIGRATING},
-        statements::statements,
-        trusted,
+    outbox::{
+        Result,
+        error::{DbContext as _, Operation},
     },
+    store::{Migration, SchemaSql, TableNames, migrate, statements::statements, trusted},
 };
 
 statements! {
@@ -31,22 +29,25 @@ impl SchemaSql for Sqlite {
 
     async fn migrate(pool: &SqlitePool, names: &TableNames) -> Result<i64> {
         let sql = MigrateStatements::render(names, QUOTE).map_err(sqlx::Error::from);
-        let sql = sql.doing(MIGRATING)?;
+        let sql = sql.during(Operation::Migrate)?;
         // `immediate`: the one writer from the start, so that no other process migrates meanwhile.
-        let mut tx = pool.begin_with("begin immediate").await.doing(MIGRATING)?;
+        let mut tx = pool
+            .begin_with("begin immediate")
+            .await
+            .during(Operation::Migrate)?;
         let create = sqlx::query(sql.create_versions).execute(&mut *tx);
-        create.await.doing(MIGRATING)?;
+        create.await.during(Operation::Migrate)?;
         let newest = sqlx::query_scalar(sql.newest_version).fetch_one(&mut *tx);
-        let found = newest.await.doing(MIGRATING)?;
+        let found = newest.await.during(Operation::Migrate)?;
         for step in migrate::missing(Self::migrations(names), found)? {
             for statement in step.statements {
                 let statement = sqlx::query(trusted(statement)).execute(&mut *tx);
-                statement.await.doing(MIGRATING)?;
+                statement.await.during(Operation::Migrate)?;
             }
             let add = sqlx::query(sql.add_version.clone()).bind(step.version);
-            add.execute(&mut *tx).await.doing(MIGRATING)?;
+            add.execute(&mut *tx).await.during(Operation::Migrate)?;
         }
-        tx.commit().await.doing(MIGRATING)?;
+        tx.commit().await.during(Operation::Migrate)?;
         Ok(found)
     }
 }

@@ -1,4 +1,4 @@
-//! [`Metric`]: a name and everything that is said about it, in one place.
+//! [`Metric`]: name, kind, unit, labels and help of one metric.
 
 use std::borrow::Cow;
 
@@ -10,32 +10,32 @@ use ::metrics::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Metric {
-    /// As Prometheus shows it.
+    /// The name in Prometheus.
     pub name: &'static str,
-    /// What can be done with its values.
+    /// The kind.
     pub kind: Kind,
-    /// What its values count.
+    /// The unit of its values.
     pub unit: Unit,
-    /// The names of its labels. Their values are few: never a key, an id or a payload.
+    /// The names of its labels. A label has few values: never a key, an id or a payload.
     pub labels: &'static [&'static str],
-    /// What it says, in one sentence.
+    /// Its meaning, in one sentence.
     pub help: &'static str,
 }
 
-/// What can be done with the values of a metric.
+/// The kind of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Kind {
-    /// Grows, and starts from zero with the process.
+    /// A count that starts at zero with the process and only grows.
     Counter,
-    /// Goes up and down.
+    /// A value that rises and falls.
     Gauge,
-    /// Many observations, as far as the recorder keeps them.
+    /// A distribution of observations.
     Histogram,
 }
 
 impl Kind {
-    /// As it is called in the documentation.
+    /// The name of the kind in `docs/metrics.md`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -46,7 +46,7 @@ impl Kind {
     }
 }
 
-/// Values of labels, in the order of [`Metric::labels`]. Those from the source cost no allocation.
+/// The values of the labels, in the order of [`Metric::labels`]. A `'static` value is not copied.
 pub(crate) type Values<const N: usize> = [Cow<'static, str>; N];
 
 const METADATA: Metadata<'static> = Metadata::new("outbox", Level::INFO, Some(module_path!()));
@@ -78,12 +78,12 @@ impl Metric {
         Key::from_parts(self.name, labels)
     }
 
-    /// A handle, to be kept: making one costs far more than using it.
+    /// Makes a handle. Keep it: making one costs far more than using it.
     pub(crate) fn counter<const N: usize>(&self, values: Values<N>) -> Counter {
         debug_assert_eq!(self.kind, Kind::Counter, "{}", self.name);
         let key = self.key(values);
         let counter = with_recorder(|recorder| recorder.register_counter(&key, &METADATA));
-        // Some recorders show only what was counted: it should be there from the start.
+        // Some recorders show a counter only after its first use.
         counter.increment(0);
         counter
     }

@@ -6,24 +6,24 @@ pub(crate) mod transactions;
 
 pub use metric::{Kind, Metric};
 
-/// Buckets for metrics in seconds: from half a millisecond to ten minutes.
+/// Histogram buckets for metrics in seconds: 0.5 ms to 10 minutes.
 pub const SECONDS_BUCKETS: [f64; 19] = [
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
     60.0, 120.0, 300.0, 600.0,
 ];
 
-/// Buckets for the size of batches.
+/// Histogram buckets for the size of batches.
 pub const SIZE_BUCKETS: [f64; 9] = [1.0, 4.0, 16.0, 64.0, 256.0, 1024.0, 2048.0, 4096.0, 16384.0];
 
-/// Whether somebody counts. What is installed where nobody does has no state, and what counts has
-/// some; there is no other way to ask. Taken for none, a recorder without any state would still be
-/// given everything that costs nothing to know.
+/// Whether a recorder is installed. The no-op recorder is zero-sized, and the `metrics` facade has
+/// no better test. A real recorder that is zero-sized misses only the metrics that are expensive to
+/// compute.
 pub(crate) fn is_recorded() -> bool {
     ::metrics::with_recorder(|recorder| size_of_val(recorder) > 0)
 }
 
-/// Tells the installed recorder what every metric is. [`Outbox::start`](crate::outbox::Outbox::start) does
-/// so; this is for programs that only use [transactions](crate::transaction).
+/// Describes every metric to the installed recorder. [`Outbox::start`](crate::outbox::Outbox::start)
+/// calls this. Call it in a program that uses [transactions](crate::transaction) only.
 ///
 /// ```
 /// outbox::metrics::describe();
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_known_whether_somebody_counts() {
+    fn an_installed_recorder_is_noticed() {
         assert!(!is_recorded());
         let counts: Box<dyn ::metrics::Recorder> = Box::new(::metrics::NoopRecorder);
         ::metrics::with_local_recorder(&counts, || assert!(is_recorded()));

@@ -1,5 +1,5 @@
-//! Every metric of this library. The table in `docs/metrics.md`, the dashboard and the alerts are
-//! checked against this list.
+//! Every metric of this library. A test compares this list with the table in `docs/metrics.md`, the
+//! dashboard and the alerts.
 
 use ::metrics::Unit::{Count, Seconds};
 
@@ -15,7 +15,7 @@ macro_rules! metrics {
             pub const $constant: Metric = Metric::new($name, $kind, $unit, &$labels, $help);
         )*
 
-        /// All of them.
+        /// All metrics.
         pub const ALL: &[Metric] = &[$($constant),*];
     };
 }

@@ -1,5 +1,5 @@
-//! The trace of the publisher, as OpenTelemetry knows it: into the headers of a record, and out of
-//! them as the parent of an attempt.
+//! Passes the OpenTelemetry trace of the publisher on: publishing writes it to the headers of the
+//! record, and the span of each attempt gets it as its parent.
 
 use std::collections::BTreeMap;
 
@@ -10,19 +10,21 @@ use opentelemetry::{
 use tracing::Span;
 use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 
-use crate::telemetry::trace::w3c::{LONGEST_STATE, TRACESTATE};
-use crate::telemetry::trace::w3c::{TRACEPARENT, trace_parent, trace_state};
+use crate::telemetry::trace::w3c::{
+    LONGEST_STATE, TRACEPARENT, TRACESTATE, trace_parent, trace_state,
+};
 
-/// The headers of whatever is published in the span that is current now; none without a trace.
-pub(crate) fn carried() -> Vec<(String, String)> {
-    // A span of `tracing` first; else one that somebody made current by OpenTelemetry's own means.
+/// The trace headers for a record that is published in the current span. Empty without a trace.
+pub(crate) fn trace_headers() -> Vec<(String, String)> {
+    // The current span of `tracing`. If it belongs to no trace, OpenTelemetry's own current context.
     let of_span = Span::current().context();
-    let context = match of_span.span().span_context().is_valid() {
-        true => of_span,
-        false => Context::current(),
+    let context = if of_span.span().span_context().is_valid() {
+        of_span
+    } else {
+        Context::current()
     };
-    let span = context.span();
-    let span = span.span_context();
+    let current = context.span();
+    let span = current.span_context();
     if !span.is_valid() {
         return Vec::new();
     }
@@ -36,9 +38,9 @@ pub(crate) fn carried() -> Vec<(String, String)> {
     headers
 }
 
-/// Makes the span a child of the one in these headers, if there is one. Has to come before the span
-/// is entered.
-pub(super) fn go_on(span: &Span, headers: &BTreeMap<String, String>) {
+/// Makes the span a child of the span that these headers name, if they name one. Must be called
+/// before the span is entered.
+pub(super) fn continue_trace(span: &Span, headers: &BTreeMap<String, String>) {
     let Some(parent) = headers.get(TRACEPARENT) else {
         return;
     };
@@ -53,6 +55,6 @@ pub(super) fn go_on(span: &Span, headers: &BTreeMap<String, String>) {
         true,
         state.unwrap_or_default(),
     );
-    // Nobody may be there who exports traces.
+    // Fails if no OpenTelemetry layer is installed. Then there is no trace to continue.
     let _ = span.set_parent(Context::new().with_remote_span_context(parent));
 }

@@ -1,41 +1,39 @@
-//! What is told about the way of a record: spans, the trace that they belong to, and log lines.
+//! Spans of publications and attempts, the trace that they belong to, and log lines of attempts.
 //!
-//! [`span`] makes the spans, [`outcome`] has the words for what came of them, [`w3c`] reads a stored
-//! trace context and `carry` takes it from the publisher to the attempt; [`line`] writes the log
-//! lines about failed attempts, and [`rate`] keeps them from flooding.
+//! [`span`] makes the spans, and [`outcome`] names their outcomes. [`w3c`] reads a stored trace
+//! context, and `carry` passes it from the publisher to the attempt. [`attempt_log`] writes the log
+//! lines about failed attempts, and [`rate`] limits their number.
 //!
-//! All names here are documented in `docs/tracing.md` and stable. Payloads and the texts of errors
-//! are never told, keys only if `observability.log-keys` says so.
+//! All names are stable; `docs/tracing.md` lists them. Payloads and the texts of errors are in no
+//! span and no line. Keys are, if `observability.log-keys` is on.
 
+mod attempt_log;
 #[cfg(feature = "opentelemetry")]
 mod carry;
-mod line;
 mod outcome;
 mod rate;
 mod span;
 mod w3c;
 
-pub(crate) use carry_or_not::carried;
-pub(crate) use line::Lines;
-pub(crate) use outcome::Sent;
+pub(crate) use attempt_log::AttemptLog;
+pub(crate) use carry_or_not::trace_headers;
+pub(crate) use outcome::{BECAUSE, PublishOutcome, because_index};
 pub(crate) use rate::Rate;
-pub(crate) use span::{attempt, decided, handler, invoked};
-pub(crate) use span::{publish, published};
-pub(crate) use w3c::TRACESTATE;
-pub(crate) use w3c::{TRACEPARENT, trace_parent, trace_state};
+pub(crate) use span::{attempt, decided, handler, invoked, publish, published};
+pub(crate) use w3c::{TRACEPARENT, TRACESTATE, trace_parent, trace_state};
 
 #[cfg(feature = "opentelemetry")]
 use carry as carry_or_not;
 
-/// Without OpenTelemetry there is nothing to carry.
+/// Without the feature a record gets no trace headers.
 #[cfg(not(feature = "opentelemetry"))]
 mod carry_or_not {
-    pub(crate) fn carried() -> Vec<(String, String)> {
+    pub(crate) fn trace_headers() -> Vec<(String, String)> {
         Vec::new()
     }
 }
 
-/// With the feature, `tests/tracing/` shows what is added.
+/// `tests/tracing/` tests the headers with the feature.
 #[cfg(all(test, feature = "sqlite", not(feature = "opentelemetry")))]
 mod tests {
     use tracing::Instrument as _;

@@ -1,21 +1,21 @@
-//! The words for what came of a publication, an attempt or an invocation: values of the fields
-//! `outcome`, `failure` and `because`. Stable, since people search for them.
+//! The values of the span fields `outcome` and `because`. Dashboards and searches use them, so they
+//! are stable. The values of `failure` are [`FailureKind::name`](crate::handler::FailureKind::name).
 
 use crate::{
-    handler::{FailureKind, HandlerError, Outcome},
+    handler::{HandlerError, Outcome},
     retry::{Completion, Decision, FailedBecause},
 };
 
-/// What came of a publication.
+/// The outcome of a publication.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Sent {
+pub(crate) enum PublishOutcome {
     Published,
     Duplicate,
     Failed,
 }
 
-impl Sent {
-    pub(super) fn word(self) -> &'static str {
+impl PublishOutcome {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Self::Published => "published",
             Self::Duplicate => "duplicate",
@@ -24,7 +24,7 @@ impl Sent {
     }
 }
 
-/// Of an attempt, and the error that it ended with. None: it was not begun.
+/// The outcome of an attempt and its error, if it failed. `None`: the attempt was not started.
 pub(super) fn of_attempt(decision: Option<&Decision>) -> (&'static str, Option<&HandlerError>) {
     match decision {
         Some(Decision::Completed(Completion::Handled)) => ("completed", None),
@@ -33,11 +33,11 @@ pub(super) fn of_attempt(decision: Option<&Decision>) -> (&'static str, Option<&
         Some(Decision::RetryAt { error, .. }) => ("retry", Some(error)),
         Some(Decision::Failed { error, .. }) => ("failed", Some(error)),
         Some(Decision::NoHandler(_)) => ("no_handler", None),
-        None => ("not_begun", None),
+        None => ("not_started", None),
     }
 }
 
-/// Of one invocation of a handler or fallback.
+/// The outcome of one invocation of a handler or fallback, and its error, if it failed.
 pub(super) fn of_invocation(outcome: &Outcome) -> (&'static str, Option<&HandlerError>) {
     match outcome {
         Outcome::Handled => ("completed", None),
@@ -46,28 +46,28 @@ pub(super) fn of_invocation(outcome: &Outcome) -> (&'static str, Option<&Handler
     }
 }
 
-/// What kind of failure it was; never its text, which may quote what was sent.
-pub(super) fn failure(error: &HandlerError) -> &'static str {
-    match error.kind() {
-        FailureKind::Error => "error",
-        FailureKind::Permanent => "permanent",
-        FailureKind::RetryAfter(_) => "retry_after",
-        FailureKind::Unavailable => "unavailable",
-        FailureKind::TimedOut => "timed_out",
-        FailureKind::Panicked => "panicked",
-        FailureKind::Undecodable => "undecodable",
-        FailureKind::Invalid => "invalid",
+/// The reasons why no retry follows, also as labels of metrics. In the order of [`because_index`].
+pub(crate) const BECAUSE: [&str; 6] = [
+    "permanent",
+    "bad_payload",
+    "not_retryable",
+    "retries_exhausted",
+    "time_exhausted",
+    "policy_panicked",
+];
+
+/// The position of a reason in [`BECAUSE`].
+pub(crate) const fn because_index(because: FailedBecause) -> usize {
+    match because {
+        FailedBecause::Permanent => 0,
+        FailedBecause::BadPayload => 1,
+        FailedBecause::NotRetryable => 2,
+        FailedBecause::RetriesExhausted => 3,
+        FailedBecause::TimeExhausted => 4,
+        FailedBecause::PolicyPanicked => 5,
     }
 }
 
-/// Why there is no further attempt.
 pub(super) fn because(because: FailedBecause) -> &'static str {
-    match because {
-        FailedBecause::Permanent => "permanent",
-        FailedBecause::BadPayload => "bad_payload",
-        FailedBecause::NotRetryable => "not_retryable",
-        FailedBecause::RetriesExhausted => "retries_exhausted",
-        FailedBecause::TimeExhausted => "time_exhausted",
-        FailedBecause::PolicyPanicked => "policy_panicked",
-    }
+    BECAUSE[because_index(because)]
 }

@@ -1,21 +1,21 @@
-//! [`Rate`]: whether a log line is one of few.
+//! [`Rate`]: limits how many log lines of one kind are at level `INFO`.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use jiff::Timestamp;
 
-/// As many lines of a kind in a second are for people to read; more are for those who look closer.
+/// The number of lines per second that is low.
 const FEW: u32 = 10;
 
-/// Counts the lines of the present second. Asked by any thread, without a lock.
+/// Counts the lines of the current second. Any thread may use it; it has no lock.
 #[derive(Debug, Default)]
 pub(crate) struct Rate {
-    /// The second, in the upper half, and how many lines there were in it.
+    /// Upper 32 bits: the second. Lower 32 bits: the number of lines in that second.
     lines: AtomicU64,
 }
 
 impl Rate {
-    /// Counts a line. Whether there were few in this second, with it.
+    /// Counts a line. Returns whether it is one of the first ten of its second.
     pub(crate) fn is_low(&self, now: Timestamp) -> bool {
         let second = now.as_second().cast_unsigned() << 32;
         let counted = |lines: u64| {
@@ -48,7 +48,7 @@ mod tests {
         assert_eq!(low(start), 10);
         assert_eq!(low(start + 999.milliseconds()), 0);
         assert_eq!(low(start + 1.second()), 10);
-        // A clock that is set back.
+        // The clock was set back.
         assert_eq!(low(start - 1.hour()), 10);
     }
 }

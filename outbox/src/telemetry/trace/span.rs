@@ -1,13 +1,11 @@
 //! The spans of publications, attempts and invocations.
 //!
-//! Nobody is interested in most processes most of the time, and then these cost a look at a
-//! variable: fields are only computed for a span that is wanted, and what is not wanted is `None`,
-//! so that the caller can do without a future that carries a span.
+//! If no subscriber is interested, a span costs the read of one variable. Fields are computed for
+//! enabled spans only. A disabled span is `None`, so that the caller can poll the future directly.
 
 use tracing::{Span, field::Empty};
 
-use crate::telemetry::trace::outcome;
-use crate::telemetry::trace::outcome::Sent;
+use crate::telemetry::trace::outcome::{self, PublishOutcome};
 use crate::{
     handler::Outcome,
     record::{Attempt, Metadata, Record},
@@ -15,10 +13,10 @@ use crate::{
     retry::Decision,
 };
 
-/// To switch the spans on or off without the log lines.
+/// Log filters switch the spans on and off by this target, without the log lines.
 const TARGET: &str = "outbox::span";
 
-/// The span of one attempt at a record, a child of the span in which it was published.
+/// The span of one attempt at a record: a child of the span that published the record.
 pub(crate) fn attempt(handler: &HandlerEntry, record: &Record, attempt: Attempt) -> Option<Span> {
     let span = tracing::info_span!(
         target: TARGET,
@@ -29,7 +27,7 @@ pub(crate) fn attempt(handler: &HandlerEntry, record: &Record, attempt: Attempt)
         event = &*record.event,
         record_id = record.id,
         attempt = attempt.number,
-        key = handler.lines.key(record),
+        key = handler.log.key(record),
         outcome = Empty,
         failure = Empty,
     );
@@ -37,16 +35,16 @@ pub(crate) fn attempt(handler: &HandlerEntry, record: &Record, attempt: Attempt)
         return None;
     }
     #[cfg(feature = "opentelemetry")]
-    super::carry::go_on(&span, &record.headers);
+    super::carry::continue_trace(&span, &record.headers);
     Some(span)
 }
 
-/// What came of an attempt. None: it was not begun.
+/// Records the outcome of an attempt. `None`: the attempt was not started.
 pub(crate) fn decided(span: &Span, decision: Option<&Decision>) {
     let (outcome, error) = outcome::of_attempt(decision);
     span.record("outcome", outcome);
     if let Some(error) = error {
-        span.record("failure", outcome::failure(error));
+        span.record("failure", error.kind().name());
     }
     if matches!(
         decision,
@@ -56,7 +54,7 @@ pub(crate) fn decided(span: &Span, decision: Option<&Decision>) {
     }
 }
 
-/// The span of one invocation of a handler, or of its fallback, inside that of its attempt.
+/// The span of one invocation of a handler or its fallback, inside the span of the attempt.
 pub(crate) fn handler(metadata: &Metadata, fallback: bool) -> Option<Span> {
     let span = tracing::info_span!(
         target: TARGET,
@@ -70,17 +68,17 @@ pub(crate) fn handler(metadata: &Metadata, fallback: bool) -> Option<Span> {
     (!span.is_disabled()).then_some(span)
 }
 
-/// What came of an invocation.
+/// Records the outcome of an invocation.
 pub(crate) fn invoked(span: &Span, outcome: &Outcome) {
-    let (word, error) = outcome::of_invocation(outcome);
-    span.record("outcome", word);
+    let (name, error) = outcome::of_invocation(outcome);
+    span.record("outcome", name);
     if let Some(error) = error {
-        span.record("failure", outcome::failure(error));
+        span.record("failure", error.kind().name());
         span.record("otel.status_code", "ERROR");
     }
 }
 
-/// The span of one publication. Disabled if nobody wants it.
+/// The span of one publication. Disabled if no subscriber is interested.
 pub(crate) fn publish(event: &'static str, records: usize) -> Span {
     tracing::info_span!(
         target: TARGET,
@@ -95,10 +93,10 @@ pub(crate) fn publish(event: &'static str, records: usize) -> Span {
     )
 }
 
-/// What came of a publication.
-pub(crate) fn published(span: &Span, sent: Sent) {
-    span.record("outcome", sent.word());
-    if sent == Sent::Failed {
+/// Records the outcome of a publication.
+pub(crate) fn published(span: &Span, outcome: PublishOutcome) {
+    span.record("outcome", outcome.name());
+    if outcome == PublishOutcome::Failed {
         span.record("otel.status_code", "ERROR");
     }
 }

@@ -1,20 +1,21 @@
-//! A trace context as W3C writes it. It was stored by another process, perhaps by another program,
-//! so everything about it is checked, and what is wrong is as good as absent.
+//! Reads the W3C trace context in the headers of a record. Another process or program may have
+//! written it, so every part is checked, and an invalid context counts as absent.
 
 use std::collections::BTreeMap;
 
-/// The header that says which span a record belongs to.
+/// The header that names the span that published the record.
 pub(crate) const TRACEPARENT: &str = "traceparent";
-/// The header with what the vendors of tracing systems add to it.
+/// The header with the additions of tracing systems.
 pub(crate) const TRACESTATE: &str = "tracestate";
 
-/// The longest `tracestate` that is looked at or written, in bytes: what everybody has to pass on.
+/// The longest `tracestate` that is read or written, in bytes. W3C asks every system to pass on at
+/// least this length.
 pub(super) const LONGEST_STATE: usize = 512;
 
-/// The ids of a span and its trace, and its flags.
+/// Trace id, span id, flags.
 pub(crate) type TraceParent = (u128, u64, u8);
 
-/// Reads a `traceparent`: version, trace, span, flags. A later version may say more behind them.
+/// Reads a `traceparent`: version, trace id, span id, flags. A later version may add fields.
 pub(crate) fn trace_parent(text: &str) -> Option<TraceParent> {
     let version = u8::try_from(hex(text, 0, 2)?).ok()?;
     let trace_id = hex(text, 3, 32)?;
@@ -29,7 +30,7 @@ pub(crate) fn trace_parent(text: &str) -> Option<TraceParent> {
     (dashes && ends_well && is_one).then_some((trace_id, span_id, flags))
 }
 
-/// Lower-case digits only; there are at least as many bytes before them.
+/// Reads hexadecimal digits, lower case only.
 fn hex(text: &str, from: usize, digits: usize) -> Option<u128> {
     let text = text.get(from..from.checked_add(digits)?)?;
     let is_digit = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'a'..=b'f');
@@ -37,15 +38,14 @@ fn hex(text: &str, from: usize, digits: usize) -> Option<u128> {
     is_hex.then(|| u128::from_str_radix(text, 16).ok())?
 }
 
-/// The `tracestate` of headers, if it is one that can be passed on beside their `traceparent`:
-/// members with commas between them.
+/// The `tracestate` of these headers, if it is valid: members, separated by commas.
 pub(crate) fn trace_state(headers: &BTreeMap<String, String>) -> Option<&str> {
     let state = headers.get(TRACESTATE)?;
     let is_short = !state.is_empty() && state.len() <= LONGEST_STATE;
     (is_short && state.split(',').all(is_member)).then_some(state)
 }
 
-/// A vendor's key and what it has to say.
+/// Whether the text is the key of a tracing system, `=`, and a value.
 fn is_member(member: &str) -> bool {
     let Some((key, value)) = member.trim_matches([' ', '\t']).split_once('=') else {
         return false;

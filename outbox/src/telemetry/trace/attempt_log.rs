@@ -1,5 +1,5 @@
-//! The log lines about attempts that failed. Those that went well have none: they are counted, and
-//! have a span.
+//! [`AttemptLog`]: the log lines about failed attempts. A successful attempt has no line: the
+//! metrics count it, and it has a span.
 
 use jiff::Timestamp;
 
@@ -10,31 +10,31 @@ use crate::{
     retry::{Completion, Decision},
 };
 
-/// To filter these lines by.
+/// Log filters select these lines by this target.
 const TARGET: &str = "outbox::attempt";
 
-/// What the lines of one handler are told by.
+/// Writes the log lines of one handler.
 #[derive(Debug, Default)]
-pub(crate) struct Lines {
+pub(crate) struct AttemptLog {
     /// `observability.log-keys`.
-    keys: bool,
+    has_keys: bool,
     retries: Rate,
 }
 
-impl Lines {
-    pub(crate) fn new(keys: bool) -> Self {
+impl AttemptLog {
+    pub(crate) fn new(has_keys: bool) -> Self {
         Self {
-            keys,
+            has_keys,
             retries: Rate::default(),
         }
     }
 
-    /// The record's key, if it may be told.
+    /// The key of the record, if the configuration allows keys in logs and spans.
     pub(super) fn key<'a>(&self, record: &'a Record) -> Option<&'a str> {
-        self.keys.then_some(&*record.key)
+        self.has_keys.then_some(&*record.key)
     }
 
-    /// Tells what was decided after an attempt, if that is worth a line.
+    /// Logs the decision after a failed attempt.
     pub(crate) fn decided(
         &self,
         handler: &HandlerEntry,
@@ -43,8 +43,8 @@ impl Lines {
         decision: &Decision,
         now: Timestamp,
     ) {
-        /// The fields that all of them have.
-        macro_rules! line {
+        /// Adds the fields that all lines have.
+        macro_rules! log {
             ($level:ident, $error:expr, { $($more:tt)* }, $message:literal) => {
                 tracing::$level!(
                     target: TARGET,
@@ -53,7 +53,7 @@ impl Lines {
                     record_id = record.id,
                     attempt = attempt.number,
                     key = self.key(record),
-                    failure = outcome::failure($error),
+                    failure = $error.kind().name(),
                     $($more)*
                     $message
                 )
@@ -62,28 +62,29 @@ impl Lines {
         match decision {
             Decision::RetryAt { delay, error, .. } => {
                 let delay_ms = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
-                macro_rules! retried {
+                macro_rules! log_retry {
                     ($level:ident) => {
-                        line!($level, error, { delay_ms, }, "an attempt failed; the record is retried")
+                        log!($level, error, { delay_ms, }, "attempt failed; the record will be retried")
                     };
                 }
-                // A handler that keeps failing must not drown what else is said.
-                match self.retries.is_low(now) {
-                    true => retried!(info),
-                    false => retried!(debug),
+                // A handler that fails often must not hide other log lines.
+                if self.retries.is_low(now) {
+                    log_retry!(info);
+                } else {
+                    log_retry!(debug);
                 }
             }
-            Decision::Failed { error, because } => line!(
+            Decision::Failed { error, because } => log!(
                 error,
                 error,
                 { because = outcome::because(*because), },
-                "a record failed for good; it stays until it is replayed or discarded"
+                "record failed permanently; it stays until it is replayed or discarded"
             ),
-            Decision::Completed(Completion::FellBack { error, because }) => line!(
+            Decision::Completed(Completion::FellBack { error, because }) => log!(
                 warn,
                 error,
                 { because = outcome::because(*because), },
-                "a handler failed for good; its fallback has completed the record"
+                "handler failed permanently; its fallback completed the record"
             ),
             Decision::Completed(Completion::Handled | Completion::Skipped)
             | Decision::NoHandler(_) => {}

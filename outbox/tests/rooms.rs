@@ -1,0 +1,207 @@
+//! Which room of `outbox/src` may name which. A room is a folder or file directly below `src`; in
+//! `runtime` every folder and file is a room of its own.
+//!
+//! The test reads every `crate::` path outside of comments and tests. A new dependency between two
+//! rooms fails here until somebody adds it to a table, and so has decided that it is wanted.
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+/// Each room, and the rooms that it may name.
+#[rustfmt::skip]
+const MAY_NAME: &[(&str, &str)] = &[
+    ("record", "handler outbox"),
+    ("outbox", "record store runtime registry transaction operations config telemetry retry testing \
+        runtime::signals runtime::fetch runtime::settle"),
+    ("store", "record outbox operations transaction"),
+    ("registry", "record handler retry telemetry"),
+    ("handler", "record retry registry store transaction telemetry outbox"),
+    ("retry", "handler"),
+    ("operations", "store record outbox registry runtime::signals"),
+    ("transaction", "outbox store telemetry retry"),
+    ("telemetry", "record registry handler retry transaction outbox"),
+    ("config", "record retry handler"),
+    ("testing", "record outbox store registry handler retry operations \
+        runtime::engine runtime::fetch runtime::lane runtime::settle runtime::work"),
+    ("__private", "record handler registry retry"),
+
+    ("runtime::dispatcher", "outbox store registry operations runtime::event_loop runtime::engine runtime::lane"),
+    ("runtime::event_loop", "outbox store telemetry runtime::backoff runtime::engine runtime::timers \
+        runtime::signals runtime::single_task runtime::meters runtime::ownership runtime::fetch runtime::work \
+        runtime::settle runtime::housekeeping"),
+    ("runtime::shutdown", "outbox store runtime::event_loop runtime::engine runtime::backoff runtime::single_task \
+        runtime::fetch runtime::ownership runtime::work runtime::settle"),
+    ("runtime::timers", "runtime::engine runtime::fetch"),
+    ("runtime::signals", "store"),
+    ("runtime::single_task", "outbox store"),
+    ("runtime::backoff", "outbox retry runtime::meters"),
+    ("runtime::engine", "store registry record runtime::lane runtime::fetch runtime::ownership runtime::meters"),
+    ("runtime::meters", "outbox store telemetry registry record handler retry operations runtime::lane \
+        runtime::signals"),
+    ("runtime::lane", "record store"),
+    ("runtime::ownership", "outbox store registry runtime::engine runtime::backoff runtime::signals runtime::meters"),
+    // The reader runs claims too.
+    ("runtime::fetch", "outbox store record registry runtime::engine runtime::backoff runtime::lane \
+        runtime::single_task runtime::meters runtime::ownership"),
+    // A worker checks the start permit.
+    ("runtime::work", "outbox store telemetry handler registry record retry runtime::engine runtime::lane \
+        runtime::meters runtime::ownership"),
+    ("runtime::settle", "outbox store runtime::engine runtime::lane runtime::backoff runtime::single_task \
+        runtime::meters"),
+    ("runtime::housekeeping", "outbox store config telemetry runtime::engine runtime::backoff runtime::meters \
+        runtime::single_task"),
+];
+
+/// Dependencies that exist and should not. This list may only shrink.
+#[rustfmt::skip]
+const TO_REMOVE: &[(&str, &str)] = &[
+    ("record", "telemetry"),
+    ("registry", "config runtime::lane"),
+    ("retry", "config outbox record"),
+    ("config", "registry"),
+    ("runtime::dispatcher", "runtime::ownership"),
+    ("runtime::event_loop", "runtime::lane runtime::read"),
+    ("runtime::shutdown", "runtime::read"),
+    ("runtime::read", "outbox store runtime::engine runtime::event_loop runtime::fetch runtime::ownership \
+        runtime::timers"),
+    ("runtime::lane", "handler retry"),
+    ("runtime::work", "runtime::event_loop"),
+    ("runtime::settle", "runtime::event_loop"),
+    ("runtime::housekeeping", "runtime::event_loop"),
+];
+
+#[test]
+fn a_room_names_only_the_rooms_that_it_may() {
+    let mut edges = BTreeMap::new();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    read_folder(&source, &source, &mut edges);
+    assert!(edges.len() > 50, "the rooms were not found: {edges:?}");
+
+    let is_in = |table: &[(&str, &str)], from: &str, to: &str| {
+        let mut rows = table.iter().filter(|(room, _)| *room == from);
+        rows.any(|(_, rooms)| rooms.split_whitespace().any(|room| room == to))
+    };
+    let mut problems = Vec::new();
+    for ((from, to), file) in &edges {
+        if !is_in(MAY_NAME, from, to) && !is_in(TO_REMOVE, from, to) {
+            problems.push(format!("`{from}` must not name `{to}` ({file})"));
+        }
+    }
+    for (from, rooms) in TO_REMOVE {
+        for to in rooms.split_whitespace() {
+            if !edges.contains_key(&(from.to_string(), to.to_owned())) {
+                problems.push(format!(
+                    "`{from}` no longer names `{to}`: remove it from TO_REMOVE"
+                ));
+            }
+        }
+    }
+    assert!(problems.is_empty(), "\n{}\n", problems.join("\n"));
+}
+
+#[test]
+fn a_tree_of_paths_is_read() {
+    let text = "use crate::{a::b, runtime::{c::D as E, F, g::*}};\n// crate::no::path\nlet x = crate::h::I::new();";
+    let paths = crate_paths(text);
+    let rooms: Vec<String> = paths
+        .iter()
+        .map(|path| room(&path.iter().map(|part| &**part).collect::<Vec<_>>()))
+        .collect();
+    assert_eq!(rooms, ["a", "runtime::c", "runtime", "runtime::g", "h"]);
+}
+
+/// Room that names, room that is named; and one file that does.
+type Edges = BTreeMap<(String, String), String>;
+
+fn read_folder(source: &Path, folder: &Path, edges: &mut Edges) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        if path.is_dir() {
+            if !["tests", "bin"].contains(&name) {
+                read_folder(source, &path, edges);
+            }
+        } else if name.ends_with(".rs") && !["lib.rs", "tests.rs"].contains(&name) {
+            let file = path.strip_prefix(source).unwrap().with_extension("");
+            let file = file.to_str().unwrap().replace('\\', "/");
+            let from = room(
+                &file
+                    .split('/')
+                    .filter(|part| *part != "mod")
+                    .collect::<Vec<_>>(),
+            );
+            let text = fs::read_to_string(&path).unwrap();
+            for path in crate_paths(&text) {
+                let to = room(&path.iter().map(|part| &**part).collect::<Vec<_>>());
+                // `runtime` alone is a visibility, or an item that `runtime/mod.rs` exports.
+                let is_own = to == from || to == "runtime" && from.starts_with("runtime");
+                let mut rooms = MAY_NAME.iter().chain(TO_REMOVE).map(|(room, _)| *room);
+                let is_room = to == "runtime" || rooms.any(|room| room == to);
+                if !is_own && is_room {
+                    edges
+                        .entry((from.clone(), to))
+                        .or_insert_with(|| file.clone());
+                }
+            }
+        }
+    }
+}
+
+fn room(path: &[&str]) -> String {
+    let is_module = |name: &&&str| name.starts_with(|c: char| c.is_ascii_lowercase());
+    match path {
+        ["runtime", rest @ ..] => match rest.first().filter(is_module) {
+            Some(part) => format!("runtime::{part}"),
+            None => "runtime".to_owned(),
+        },
+        _ => path.first().copied().unwrap_or_default().to_owned(),
+    }
+}
+
+/// Every path after `crate::`, without comments and without the tests at the end of the file.
+fn crate_paths(text: &str) -> Vec<Vec<String>> {
+    let code = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
+    let is_code = |line: &&str| !line.trim_start().starts_with("//");
+    let code: String = code.lines().filter(is_code).collect::<Vec<_>>().join("\n");
+    let mut paths = Vec::new();
+    for after in code.split("crate::").skip(1) {
+        expand(after, &mut Vec::new(), &mut paths);
+    }
+    paths
+}
+
+/// Reads one tree of paths, `a::{b, c::d}`, and returns the text behind it.
+fn expand<'a>(text: &'a str, prefix: &mut Vec<String>, paths: &mut Vec<Vec<String>>) -> &'a str {
+    let depth = prefix.len();
+    let mut rest = text.trim_start();
+    loop {
+        if let Some(mut list) = rest.strip_prefix('{') {
+            while !list.trim_start().starts_with('}') && !list.trim_start().is_empty() {
+                let behind = expand(list, prefix, paths).trim_start();
+                // Skips the comma, or a glob.
+                list = behind
+                    .get(1..)
+                    .filter(|_| !behind.starts_with('}'))
+                    .unwrap_or(behind);
+            }
+            rest = list.trim_start().strip_prefix('}').unwrap_or_default();
+            break;
+        }
+        let end = rest
+            .find(|c: char| !c.is_alphanumeric() && c != '_')
+            .unwrap_or(rest.len());
+        prefix.push(rest[..end].to_owned());
+        rest = &rest[end..];
+        if let Some(next) = rest.strip_prefix("::") {
+            rest = next;
+            continue;
+        }
+        paths.push(prefix.clone());
+        // An alias belongs to the same path.
+        if let Some(alias) = rest.trim_start().strip_prefix("as ") {
+            rest = alias.trim_start_matches(|c: char| c.is_alphanumeric() || c == '_');
+        }
+        break;
+    }
+    prefix.truncate(depth);
+    rest
+}
