@@ -38,11 +38,10 @@ pub(super) enum Step<'a> {
 impl Step<'_> {
     fn operation(self) -> Operation {
         match self {
-            Self::Replay(_) => Operation::Replay,
-            Self::MakeDueNow(_) => Operation::Replay,
-            Self::Discard { .. } => Operation::Discard,
-            Self::ReleaseLaneHeads(_) => Operation::Discard,
-            Self::DiscardRecords(_) => Operation::Discard,
+            Self::Replay(_) | Self::MakeDueNow(_) => Operation::Replay,
+            Self::Discard { .. } | Self::ReleaseLaneHeads(_) | Self::DiscardRecords(_) => {
+                Operation::Discard
+            }
             Self::Delete(..) => Operation::Prune,
         }
     }

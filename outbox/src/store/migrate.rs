@@ -5,8 +5,6 @@ use sqlx::Pool;
 use super::{TableNames, statements::SqlFile};
 use crate::outbox::{Error, Result};
 
-/// What the database was operation when a migration fails.
-
 /// One step. Each statement does nothing when it was done before, so that a step that broke off
 /// can be made again.
 #[derive(Debug, Clone)]
