@@ -4,7 +4,10 @@
 //! The test reads every `crate::` path outside of comments and tests. A new dependency between two
 //! rooms fails here until somebody adds it to a table, and so has decided that it is wanted.
 
-#![expect(clippy::unwrap_used, reason = "a test: a file that cannot be read fails it")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test: a file that cannot be read fails it"
+)]
 
 use std::{collections::BTreeMap, fs, path::Path};
 
