@@ -240,6 +240,7 @@ impl Engine {
     }
 
     /// Whether parked lanes are to be loaded by the next fetch.
+    #[cfg(feature = "testing")]
     pub(crate) fn has_lanes_to_load(&self) -> bool {
         self.lanes.has_lanes_to_load()
     }
