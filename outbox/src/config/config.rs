@@ -18,7 +18,7 @@ use super::{
 /// | `locking.refresh-threshold` | [`renew_below`](Self::renew_below) | two thirds of the lease |
 /// | `schema-initialization.enabled` | [`schema_initialization`](Self::schema_initialization) | true |
 /// | `processing.stop-on-first-failure` | [`processing`](Self::processing) | true |
-/// | `processing.retention` | [`Retention`] | 7 days |
+/// | `processing.retention` | [`Retention`](super::Retention) | 7 days |
 /// | `processing.max-in-memory` | [`ProcessingConfig::max_in_memory`] | 16384 |
 /// | `metrics.sampling` | [`MetricsConfig::sampling`] | true |
 /// | `metrics.sample-interval` | [`MetricsConfig::sample_interval`] | 15 s |

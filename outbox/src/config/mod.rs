@@ -1,9 +1,9 @@
 //! Settings as plain data, and how they are read from files and the environment; see the
 //! [guide](crate::guide::configuration).
 //!
-//! [`Config`] and the structs in it do not depend on a feature. With the feature `config` (on by
-//! default) [`load`] reads them: text → tree of nodes with places → prefix → environment → `serde` →
-//! [`check`]. [`policy`] turns the section `retry` into a [`Retry`](crate::retry::Retry).
+//! [`Config`] and the structs in it always exist. The feature `config` (on by default) adds
+//! [`Config::load`], which reads text into a tree of nodes that know their places, lays environment
+//! variables over it, hands it to `serde`, and checks the values.
 //!
 //! For compatibility with configurations of similar libraries: [`JitteredConfig`], [`BasePolicy`],
 //! the prefix `namastack.outbox`, and `load/reference_keys.rs`.
