@@ -244,7 +244,10 @@ impl FromCells for ClusterViewRow {
                 owner,
                 expired: left.is_none_or(|left| left <= 0),
             }),
-            (None, Some(id), Some(left)) => Self::Instance(super::Instance { id, left }),
+            (None, Some(id), Some(left)) => Self::Instance(super::Instance {
+                id,
+                expires_in: left,
+            }),
             _ => Self::Paused(row.text(at.handler)?),
         })
     }

@@ -1,27 +1,28 @@
-//! A connection that the machinery keeps.
+//! [`KeptConnection`]: a connection that the dispatcher keeps.
 
 use sqlx::{Pool, pool::PoolConnection};
 
 use super::Driver;
 
-/// A connection that is taken from the pool once and kept, because a pool asks the server for a
-/// sign of life whenever it hands one out. A pool too small for that gives it back each time.
+/// A connection that is taken from the pool once and kept. The pool pings the server whenever it
+/// hands a connection out, which would cost a round trip per statement. With a pool of fewer than
+/// four connections it goes back after each use.
 ///
-/// A kept connection has settings of its own. After an error, and when this is dropped, it is
-/// closed; it never goes back to the pool.
+/// A kept connection has settings of its own, so it never goes back to the pool: it is closed after
+/// an error, and when this is dropped.
 #[derive(Debug)]
 pub(crate) struct KeptConnection<Db: Driver> {
     pool: Pool<Db>,
     held: Option<PoolConnection<Db>>,
-    /// For writing what became of records.
+    /// This is the writer's connection.
     settles: bool,
 }
 
-/// Below this many connections, all of them are the application's.
+/// With fewer connections than this, the application needs all of them.
 const SMALL_POOL: u32 = 4;
 
 impl<Db: Driver> KeptConnection<Db> {
-    /// For reading.
+    /// The reader's connection.
     pub(crate) fn new(pool: Pool<Db>) -> Self {
         Self {
             pool,
@@ -30,7 +31,7 @@ impl<Db: Driver> KeptConnection<Db> {
         }
     }
 
-    /// For writing what became of records.
+    /// The writer's connection.
     pub(crate) fn settling(pool: Pool<Db>) -> Self {
         Self {
             settles: true,
@@ -60,7 +61,7 @@ impl<Db: Driver> KeptConnection<Db> {
         Ok(held)
     }
 
-    /// After each use, with what came of it.
+    /// Ends one use of the connection. After an error the connection is closed.
     pub(crate) fn done<T>(&mut self, result: &Result<T, sqlx::Error>) {
         if result.is_err() {
             if let Some(mut held) = self.held.take() {

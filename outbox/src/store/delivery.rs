@@ -1,16 +1,15 @@
-//! What the dispatcher reads of deliveries: those that have become due, lanes in which something is
-//! parked.
+//! The statements by which the dispatcher reads due deliveries and parked lanes.
 
 use serde::Serialize;
 
 use super::{DueQuery, FetchedRecord, StatementSql};
 use crate::record::Attempt;
 
-/// A record for one handler that did not finish with it before.
+/// A delivery with its record, as it was read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FetchedDelivery {
     pub(crate) handler: String,
-    /// `waiting` rows run as soon as nothing stands before them in their lane.
+    /// The status is `waiting`: the delivery runs as soon as it is the first of its lane.
     pub(crate) waiting: bool,
     /// Whether later records of its lane wait behind it.
     pub(crate) blocking: bool,
@@ -20,7 +19,7 @@ pub struct FetchedDelivery {
     pub(crate) fetched: FetchedRecord,
 }
 
-/// A delivery whose time has come, by its names only.
+/// A due delivery, without its record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DueDeliveryName {
     pub(crate) id: i64,
@@ -36,43 +35,44 @@ pub struct LaneName {
     pub(crate) handler: String,
 }
 
-/// What a look for runnable lanes will find.
+/// How to search for runnable lanes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunnableOrder {
-    /// Most that wait can run: each is asked whether it is the first of its lane, the oldest
-    /// first, until there are enough.
+    /// Most waiting deliveries can run: check one after the other, the oldest first, whether it is
+    /// the first of its lane, until the limit is reached.
     OldestFirst,
-    /// Hardly any can: the first of every lane is looked up, in one walk through all that block.
+    /// Hardly any waiting delivery can run: look up the first delivery of every lane, in one walk of
+    /// the index of blocking deliveries.
     EveryLane,
 }
 
-/// The statements that read deliveries. `parts` are the
-/// partitions that this process owns, `handlers` the ids of the handlers that may run here now.
+/// The statements that read deliveries. `parts` are the partitions that this process owns, `handlers`
+/// the ids of the handlers that may run here now.
 pub trait DeliverySql: StatementSql {
-    /// Scheduled deliveries whose time has come, the most overdue first. Those in memory are found
-    /// again and again until they are written, so nothing is read of them but their names.
+    /// Retrying deliveries that are due, the most overdue first. Deliveries in memory are found again
+    /// until they are settled, so this reads no record.
     fn due_deliveries(
         connection: &mut Self::Connection,
         sql: &Self::Statements,
         due: DueQuery<'_>,
     ) -> impl Future<Output = Result<Vec<DueDeliveryName>, sqlx::Error>> + Send;
 
-    /// Those of these deliveries that are still scheduled, the most overdue first.
+    /// Those of these deliveries that are still retrying, with their records, the most overdue first.
     fn load_deliveries(
         connection: &mut Self::Connection,
         sql: &Self::Statements,
         ids: &[i64],
     ) -> impl Future<Output = Result<Vec<FetchedDelivery>, sqlx::Error>> + Send;
 
-    /// Those of these lanes in which something blocks.
+    /// Those of these lanes that have a blocking delivery.
     fn blocked_among(
         connection: &mut Self::Connection,
         sql: &Self::Statements,
         lanes: &[LaneName],
     ) -> impl Future<Output = Result<Vec<LaneName>, sqlx::Error>> + Send;
 
-    /// The keys in which something blocks, each once with its partition: at most `per_part` of each
-    /// of these.
+    /// The keys that have a blocking delivery, each once, with their partitions. At most `per_part`
+    /// keys of one partition.
     fn blocking_keys(
         connection: &mut Self::Connection,
         sql: &Self::Statements,
@@ -88,7 +88,7 @@ pub trait DeliverySql: StatementSql {
         per_lane: i64,
     ) -> impl Future<Output = Result<Vec<FetchedDelivery>, sqlx::Error>> + Send;
 
-    /// Lanes whose first blocking delivery is `waiting`: nothing stands before it, so it can run.
+    /// Lanes whose first blocking delivery is `waiting`, so that it can run.
     fn runnable_lanes(
         connection: &mut Self::Connection,
         sql: &Self::Statements,

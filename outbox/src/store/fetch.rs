@@ -1,4 +1,4 @@
-//! What the dispatcher reads of records: those that are pending, those that have become due.
+//! The statements by which the dispatcher reads pending and due records.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::{StatementSql, TableNames};
 use crate::record::Record;
 
-/// A partition's pending records with ids above `after`, the lowest first.
+/// The pending records of a partition with ids above `after`, in the order of their ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(crate) struct Page {
     pub(crate) part: u16,
@@ -27,19 +27,19 @@ pub struct FetchedRecord {
     pub(crate) record: Record,
 }
 
-/// Which transactions may still bring a record with a lower id than one that was seen.
+/// The transactions that may still commit a record with a lower id than one that was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OpenWriters {
-    /// These. Each name stands for one transaction and is never used again.
+    /// These transactions. A name stands for one transaction and is never used again.
     Named {
         names: Vec<String>,
-        /// The highest id that had been drawn before they were asked for, if the database tells:
-        /// whoever is not among them brings higher ones only.
+        /// The highest id that had been drawn before the statement ran, if the database tells. Any
+        /// other transaction commits higher ids only.
         drawn: Option<i64>,
     },
-    /// The database does not say. What its clock shows.
+    /// The database does not tell. `clock` is the database's time.
     Unnamed { clock: Timestamp },
-    /// None ever: ids are committed in their order.
+    /// None: ids are committed in their order.
     Serial,
 }
 
@@ -49,9 +49,9 @@ pub struct PendingQuery<'a> {
     pub(crate) pages: &'a [Page],
     /// Records that are left out.
     pub(crate) in_memory: &'a [InMemory],
-    /// The most that are read of one partition.
+    /// At most this many records of one partition.
     pub(crate) per_partition: i64,
-    /// The most that are read of all.
+    /// At most this many records in all.
     pub(crate) limit: i64,
 }
 
@@ -62,21 +62,21 @@ pub struct DueQuery<'a> {
     pub(crate) parts: &'a [u16],
     /// The ids of the handlers that may run here now; only their deliveries count.
     pub(crate) handlers: &'a [&'a str],
-    /// Microseconds that are added to the database's clock: zero outside of tests.
+    /// Microseconds that are added to the database's clock; zero outside of tests.
     pub(crate) offset: i64,
     pub(crate) limit: i64,
 }
 
 /// The statements that read records. `parts` are the partitions that this process owns.
 pub trait FetchSql: StatementSql {
-    /// Pending records of each partition in the order of their ids, as one moment saw them.
+    /// The pending records of each partition in the order of their ids, from one snapshot.
     fn pending_records(
         connection: &mut Self::Connection,
         sql: &Self::Statements,
         query: PendingQuery<'_>,
     ) -> impl Future<Output = Result<Vec<FetchedRecord>, sqlx::Error>> + Send;
 
-    /// Scheduled records whose time has come, the most overdue first.
+    /// Scheduled records that are due, the most overdue first.
     fn due_records(
         connection: &mut Self::Connection,
         sql: &Self::Statements,
@@ -97,14 +97,14 @@ pub trait FetchSql: StatementSql {
         sql: &Self::Statements,
     ) -> impl Future<Output = Result<OpenWriters, sqlx::Error>> + Send;
 
-    /// The names of the events that were put aside because nothing handled them.
+    /// The names of events with unhandled records.
     fn unhandled_events(
         connection: &mut Self::Connection,
         sql: &Self::Statements,
         parts: &[u16],
     ) -> impl Future<Output = Result<Vec<String>, sqlx::Error>> + Send;
 
-    /// The handlers that were paused.
+    /// The ids of paused handlers.
     fn paused_handlers(
         connection: &mut Self::Connection,
         names: &TableNames,

@@ -1,4 +1,4 @@
-//! Who owns a partition: the statements on the lease table.
+//! Leases and instances: the rows, and the statements on them.
 
 use uuid::Uuid;
 
@@ -6,16 +6,16 @@ use super::StatementSql;
 
 /// The right to work on one partition.
 ///
-/// Written by [`LeaseSql::take_partitions`] only, in the database's time. The epoch grows whenever the
-/// partition changes hands, and never otherwise: whoever holds an older one owns nothing any more.
+/// Only [`LeaseSql::take_partitions`] writes it, by the database's clock. The epoch grows whenever the
+/// partition changes hands, and never otherwise. An instance with an older epoch owns nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Lease {
     pub(crate) part: u16,
     pub(crate) epoch: i64,
 }
 
-/// What every statement that changes a record is conditional on: that these leases are still
-/// this owner's.
+/// The condition of every statement by which an owner changes a record: these leases, with these
+/// epochs, are still this owner's.
 #[derive(Debug, Clone)]
 pub struct Fence {
     pub(crate) owner: Uuid,
@@ -23,14 +23,14 @@ pub struct Fence {
 }
 
 impl Fence {
-    /// As two columns, for databases with array parameters.
+    /// The partitions and the epochs as two columns, for databases with array parameters.
     #[cfg(feature = "postgres")]
     pub(crate) fn columns(&self) -> (Vec<i16>, Vec<i64>) {
         let of = |lease: &Lease| (lease.part.cast_signed(), lease.epoch);
         self.leases.iter().map(of).unzip()
     }
 
-    /// As JSON, `[[part, epoch], ..]`, for databases without array parameters.
+    /// The fence as JSON, `[[part, epoch], ..]`, for databases without array parameters.
     #[cfg(any(feature = "mysql", feature = "sqlite"))]
     pub(crate) fn json(&self) -> String {
         let pairs: Vec<String> = self
@@ -42,12 +42,12 @@ impl Fence {
     }
 }
 
-/// Who is there, and who owns what, at one moment.
+/// All instances, leases and pauses, as one statement saw them at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ClusterView {
     pub(crate) instances: Vec<Instance>,
     pub(crate) leases: Vec<LeaseRow>,
-    /// Handlers that were paused.
+    /// The ids of paused handlers.
     pub(crate) paused: Vec<String>,
 }
 
@@ -72,10 +72,10 @@ impl ClusterView {
         view
     }
 
-    /// How many partitions nobody owns, or an owner whose time is up.
-    pub(crate) fn orphaned(&self) -> usize {
-        let orphaned = |row: &&LeaseRow| row.owner.is_none() || row.expired;
-        self.leases.iter().filter(orphaned).count()
+    /// How many partitions have no owner, or an owner whose lease has expired.
+    pub(crate) fn unowned(&self) -> usize {
+        let unowned = |row: &&LeaseRow| row.owner.is_none() || row.expired;
+        self.leases.iter().filter(unowned).count()
     }
 }
 
@@ -83,13 +83,13 @@ impl ClusterView {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Instance {
     pub(crate) id: Uuid,
-    /// Microseconds, by the database's clock, until it has not said for too long that it lives.
-    pub(crate) left: i64,
+    /// Microseconds, by the database's clock, until the instance counts as dead.
+    pub(crate) expires_in: i64,
 }
 
 impl Instance {
     pub(crate) fn expired(&self) -> bool {
-        self.left <= 0
+        self.expires_in <= 0
     }
 }
 
@@ -99,16 +99,16 @@ pub(crate) struct LeaseRow {
     pub(crate) part: u16,
     pub(crate) epoch: i64,
     pub(crate) owner: Option<Uuid>,
-    /// By the database's clock the owner's time is up, or, without an owner, the time for which
-    /// the partition is reserved to those who have too few.
+    /// With an owner: the lease has expired by the database's clock. Without one: the partition is no
+    /// longer reserved for instances below their share.
     pub(crate) expired: bool,
 }
 
 /// The statements on instances and leases.
 ///
-/// An instance's row is written by its own process; any other deletes it when the instance is
-/// dead. A partition is taken by [`take`](Self::take_partitions) only, and given up by its owner, or in the
-/// statement that buries its owner.
+/// A process writes the row of its own instance. Any peer deletes the row when the instance is dead.
+/// Only [`take_partitions`](Self::take_partitions) takes a partition. Its owner releases it, or the
+/// statement that reaps the owner does.
 pub trait LeaseSql: StatementSql {
     /// Adds the partitions that are missing.
     fn seed_partitions(
@@ -117,8 +117,8 @@ pub trait LeaseSql: StatementSql {
         partitions: u16,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 
-    /// Says that this instance lives, for `micros` microseconds from now, and renews its leases.
-    /// Takes none.
+    /// Extends the life of this instance to `micros` microseconds from now, and renews its leases.
+    /// Takes no partition.
     fn heartbeat(
         connection: &mut Self::Connection,
         sql: &Self::Statements,
@@ -126,7 +126,7 @@ pub trait LeaseSql: StatementSql {
         micros: i64,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 
-    /// Renews the leases of an instance that is leaving, and so has no share any more.
+    /// Renews the leases of an instance that is leaving and has no share.
     fn renew(
         connection: &mut Self::Connection,
         sql: &Self::Statements,
@@ -134,8 +134,8 @@ pub trait LeaseSql: StatementSql {
         micros: i64,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 
-    /// It is leaving: the others share what it gives up, and it still owns the rest, or nothing if
-    /// `frees`.
+    /// Ends the instance's share, so that its peers take what it releases. `frees`: releases all of
+    /// its leases too. Otherwise it keeps the others until it releases them.
     fn leave(
         connection: &mut Self::Connection,
         sql: &Self::Statements,
@@ -143,14 +143,14 @@ pub trait LeaseSql: StatementSql {
         frees: bool,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 
-    /// Who is there, and who owns what.
+    /// Reads all instances, leases and pauses in one statement.
     fn cluster_view(
         connection: &mut Self::Connection,
         sql: &Self::Statements,
     ) -> impl Future<Output = Result<ClusterView, sqlx::Error>> + Send;
 
-    /// Takes those of these partitions that nobody owns, or whose owner's time is up, for `micros`
-    /// microseconds from now, each with its next epoch.
+    /// Takes those of these partitions that have no owner, or whose lease has expired, for `micros`
+    /// microseconds from now. Each gets its next epoch.
     fn take_partitions(
         connection: &mut Self::Connection,
         sql: &Self::Statements,
@@ -159,8 +159,8 @@ pub trait LeaseSql: StatementSql {
         micros: i64,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 
-    /// Gives these leases up, as far as they are still this owner's: at once for anyone, or for
-    /// `reserved` microseconds to those who have too few.
+    /// Releases these leases, as far as they are still this owner's. `reserved`: only
+    /// instances below their share may take them during these microseconds.
     fn release_leases(
         connection: &mut Self::Connection,
         sql: &Self::Statements,
@@ -168,15 +168,15 @@ pub trait LeaseSql: StatementSql {
         reserved: Option<i64>,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 
-    /// Those of these leases that are still this owner's, and stay so until the transaction of the
-    /// caller ends.
+    /// Locks those of these leases that are still this owner's, until the caller's transaction ends,
+    /// and returns their partitions.
     fn lock_leases(
         connection: &mut Self::Connection,
         sql: &Self::Statements,
         fence: &Fence,
     ) -> impl Future<Output = Result<Vec<u16>, sqlx::Error>> + Send;
 
-    /// Deletes an instance whose time is up, and frees what it owned.
+    /// Deletes an instance that counts as dead by the database's clock, and frees its partitions.
     fn reap_expired(
         connection: &mut Self::Connection,
         sql: &Self::Statements,

@@ -1,4 +1,4 @@
-//! What is published, and the statements that write it.
+//! New records, and the statements that write them.
 
 use std::time::Duration;
 
@@ -11,23 +11,23 @@ use crate::record::Record;
 
 /// The statements of publishing.
 pub trait PublishSql: StatementSql {
-    /// Writes one record. `None` if its dedup key is there already.
+    /// Writes one record. `None` if a record with its dedup key exists.
     fn insert(
         connection: &mut Self::Connection,
         sql: &Self::Statements,
         record: &NewRecord,
     ) -> impl Future<Output = Result<Option<i64>, sqlx::Error>> + Send;
 
-    /// Writes all records in one statement, in their order. They are of one event, published at
-    /// once: only their ids, keys, partitions and payloads differ. They have no dedup keys.
+    /// Writes all records in one statement, in their order. They differ in ids, keys, partitions and
+    /// payloads only, and have no dedup keys.
     fn insert_all(
         connection: &mut Self::Connection,
         sql: &Self::Statements,
         records: &[NewRecord],
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 
-    /// Corrects the time of publishing, in microseconds since 1970. Only the test kit does this,
-    /// and that is on SQLite.
+    /// Changes the time of publication to these microseconds since 1970. Only the test kit calls it,
+    /// on SQLite.
     #[cfg(feature = "testing")]
     fn stamp(
         _: &mut Self::Connection,
@@ -83,7 +83,7 @@ pub struct NewRecord {
 }
 
 impl NewRecord {
-    /// As JSON text; none if there are none.
+    /// The headers as JSON text. `None` if there are none.
     pub(crate) fn headers(&self) -> Option<String> {
         let headers = &self.record.headers;
         (!headers.is_empty())
@@ -96,13 +96,13 @@ impl NewRecord {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Due {
     Now,
-    /// That long after the moment at which the database writes it.
+    /// This long after the database writes the record.
     In(Duration),
     At(Timestamp),
 }
 
 impl Due {
-    /// On a database's clock that is this many microseconds behind.
+    /// The same time on a database's clock that is this many microseconds behind.
     pub(crate) fn shifted(self, micros: i64) -> Self {
         match self {
             Self::In(delay) => {
@@ -113,7 +113,7 @@ impl Due {
         }
     }
 
-    /// Microseconds: after the database's present, and since 1970. At most one is there.
+    /// Microseconds from the database's present, and microseconds since 1970. At most one is set.
     pub(crate) fn micros(self) -> (Option<i64>, Option<i64>) {
         match self {
             Self::Now => (None, None),
@@ -126,15 +126,14 @@ impl Due {
     }
 }
 
-/// That long, in microseconds; at most 100 years, beyond which databases differ in what a date
-/// can be.
+/// A duration in microseconds; at most 100 years, because databases differ in their latest date.
 pub(crate) fn micros(time: Duration) -> i64 {
     const LONGEST: i64 = 100 * 366 * 24 * 3600 * 1_000_000;
     i64::try_from(time.as_micros()).map_or(LONGEST, |micros| micros.min(LONGEST))
 }
 
-/// What differs between records, as one JSON array of arrays, for databases without array
-/// parameters: id, key, partition, payload.
+/// The values in which records differ (id, key, partition, payload) as one JSON array of arrays, for
+/// databases without array parameters.
 #[cfg(any(feature = "mysql", feature = "sqlite"))]
 pub(super) fn as_json(new: &[NewRecord]) -> Result<String, sqlx::Error> {
     let rows = new.iter().map(

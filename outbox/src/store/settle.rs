@@ -1,4 +1,4 @@
-//! What the dispatcher writes: what became of the records that it read.
+//! The statements by which the dispatcher settles batches.
 
 #[cfg(any(feature = "mysql", feature = "sqlite"))]
 use std::collections::BTreeSet;
@@ -9,18 +9,18 @@ use serde::{Serialize, Serializer};
 use super::{Fence, StatementSql};
 use crate::record::DeliveryStatus;
 
-/// What became of many records, written at once.
+/// Everything that one transaction of the writer writes.
 #[derive(Debug, Default)]
 pub struct Batch {
-    /// Records whose handlers all finished.
+    /// Records that every handler completed.
     pub(crate) completed: Vec<i64>,
-    /// Records that nothing here handles.
+    /// Records that no handler of this process takes.
     pub(crate) unhandled: Vec<i64>,
-    /// Records that get a delivery for each handler that did not finish. Their rows are in
-    /// `new_deliveries`; in the order in which their lanes will go on.
+    /// Records that get a delivery for each handler that has not finished. The rows are in
+    /// `new_deliveries`, in the order of their lanes.
     pub(crate) split_records: Vec<i64>,
     pub(crate) new_deliveries: Vec<DeliveryRow>,
-    /// Deliveries that changed, as they are to be.
+    /// Existing deliveries with their new values.
     pub(crate) changed_deliveries: Vec<DeliveryRow>,
     pub(crate) failures: Vec<FailureRow>,
 }
@@ -33,28 +33,29 @@ impl Batch {
             && self.changed_deliveries.is_empty()
     }
 
-    /// Nothing but finished records: one statement, no transaction.
+    /// The batch has completed records only: one statement writes it, without a transaction.
     pub(crate) fn has_only_completed(&self) -> bool {
         self.unhandled.is_empty()
             && self.split_records.is_empty()
             && self.changed_deliveries.is_empty()
     }
 
-    /// Keys in which something blocks once this is written, each with its partition.
+    /// The keys that have a blocking delivery once this batch is written, with their partitions.
     pub(crate) fn blocking(&self) -> impl Iterator<Item = (u16, &str)> {
         let rows = self.new_deliveries.iter().chain(&self.changed_deliveries);
         let blocking = rows.filter(|row| row.blocking);
         blocking.map(|row| (row.part, &*row.key))
     }
 
-    /// After how long the first of its deliveries is due.
+    /// The time until the first of its deliveries is due.
     pub(crate) fn first_due(&self) -> Option<Duration> {
         let rows = self.new_deliveries.iter().chain(&self.changed_deliveries);
         let first = rows.filter_map(|row| row.due_in).min()?;
         Some(Duration::from_micros(u64::try_from(first).unwrap_or(0)))
     }
 
-    /// Moves what is due by that many microseconds, as far as the database's clock is from ours.
+    /// Moves every due time by the offset between the test's clock and the database's, in
+    /// microseconds.
     pub(crate) fn shift(&mut self, micros: i64) {
         for row in self
             .new_deliveries
@@ -73,13 +74,13 @@ impl Batch {
             .collect()
     }
 
-    /// Whether a delivery has more failures now than are kept.
+    /// Whether a delivery has more failures than are kept.
     pub(crate) fn has_old_failures(&self) -> bool {
         let mut failures = self.failures.iter();
         failures.any(|row| row.attempt > MAX_FAILURES_KEPT)
     }
 
-    /// The records of deliveries that ended; each is done if no other of its deliveries is left.
+    /// The records of completed deliveries. A record is completed with its last open delivery.
     pub(crate) fn ended(&self) -> Vec<i64> {
         let ended = self
             .changed_deliveries
@@ -92,7 +93,7 @@ impl Batch {
     }
 }
 
-/// A delivery as it is to be. Written as JSON, one array for all.
+/// The new values of a delivery. All rows of a batch are sent as one JSON array.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct DeliveryRow {
     pub(crate) record_id: i64,
@@ -102,14 +103,15 @@ pub(crate) struct DeliveryRow {
     #[serde(serialize_with = "as_stored")]
     pub(crate) status: DeliveryStatus,
     pub(crate) blocking: bool,
-    /// The attempt that is next, or was the last.
+    /// The number of the next attempt; of the last one if none follows.
     pub(crate) attempt: u32,
     pub(crate) failure_count: u32,
     /// Microseconds since 1970.
     pub(crate) first_failed_at: Option<i64>,
-    /// Microseconds from the database's present; with `scheduled` only.
+    /// Microseconds from the database's present, if the status is `retrying`.
     pub(crate) due_in: Option<i64>,
-    /// The attempt as it was read: whoever finds another one there has come too late.
+    /// The attempt in the row as it was read. If the row has another one, the change comes too late
+    /// and is not made.
     pub(crate) expected_attempt: u32,
     pub(crate) error: Option<String>,
     pub(crate) error_kind: Option<&'static str>,
@@ -132,13 +134,13 @@ pub(crate) struct FailureRow {
     pub(crate) error: String,
 }
 
-/// What a handler's own transaction completes.
+/// The delivery that a handler's own transaction completes.
 #[derive(Debug, Clone, Copy)]
 pub struct DeliveryCompletion<'a> {
     pub(crate) row: &'a DeliveryRow,
-    /// There was a delivery when the handler started. Otherwise there may be one since.
+    /// The delivery had a row when the handler started. Otherwise it may have got one since.
     pub(crate) stored: bool,
-    /// A finished record stays, as `completed`.
+    /// A completed record is kept, not deleted.
     pub(crate) keep: bool,
 }
 
@@ -149,10 +151,10 @@ pub struct HandlerRename<'a> {
     pub(crate) to: &'a str,
 }
 
-/// How many failures of one delivery are remembered; the oldest are forgotten.
+/// How many failures of one delivery are kept. Older ones are deleted.
 pub(crate) const MAX_FAILURES_KEPT: u32 = 50;
 
-/// Many rows as one JSON array.
+/// Serializes many rows as one JSON array.
 pub(crate) fn json(rows: &(impl Serialize + ?Sized)) -> Result<String, sqlx::Error> {
     serde_json::to_string(rows).map_err(|error| sqlx::Error::Encode(error.into()))
 }
@@ -160,7 +162,7 @@ pub(crate) fn json(rows: &(impl Serialize + ?Sized)) -> Result<String, sqlx::Err
 /// The statements that write. Each is conditional on the fence and on the row as it was read, so
 /// that writing a batch again, or too late, changes nothing.
 pub trait SettleSql: StatementSql {
-    /// Writes a batch: all of it or nothing. `keep`: finished records stay, as `completed`.
+    /// Writes all of a batch, or nothing. `keep`: completed records are kept, not deleted.
     fn settle(
         connection: &mut Self::Connection,
         sql: &Self::Statements,
@@ -169,13 +171,13 @@ pub trait SettleSql: StatementSql {
         keep: bool,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 
-    /// Marks the transaction that a handler is given.
+    /// Marks the transaction that a handler gets.
     fn mark_transaction(
         connection: &mut Self::Connection,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 
-    /// An error if it is not the marked transaction any more: some databases end one by
-    /// themselves, as after a deadlock, and what the handler did after that was outside of it.
+    /// Fails if this is no longer the marked transaction. Some databases end a transaction by
+    /// themselves, for example after a deadlock; later statements of the handler are outside of it.
     fn check_mark(
         connection: &mut Self::Connection,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
@@ -189,7 +191,7 @@ pub trait SettleSql: StatementSql {
         completion: DeliveryCompletion<'_>,
     ) -> impl Future<Output = Result<bool, sqlx::Error>> + Send;
 
-    /// Deliveries of a handler that has a new id become the new one's.
+    /// Gives deliveries of a renamed handler its new id.
     fn rename_handler(
         connection: &mut Self::Connection,
         sql: &Self::Statements,
@@ -197,7 +199,7 @@ pub trait SettleSql: StatementSql {
         rename: HandlerRename<'_>,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 
-    /// At most `limit` unhandled records of this event become pending again. How many did.
+    /// Makes at most `limit` unhandled records of this event pending again, and returns how many.
     fn requeue_unhandled(
         connection: &mut Self::Connection,
         sql: &Self::Statements,
@@ -206,8 +208,8 @@ pub trait SettleSql: StatementSql {
         limit: i64,
     ) -> impl Future<Output = Result<u64, sqlx::Error>> + Send;
 
-    /// Prepares a connection that is kept; `settles`: for writing what became of records. Nothing
-    /// that a transaction of somebody else must not find, behind a proxy that shares sessions.
+    /// Sets up a kept connection. `settles`: the writer's connection. Behind a proxy that shares
+    /// sessions, another program's transaction may meet these settings, so they must not harm it.
     fn configure(
         connection: &mut Self::Connection,
         settles: bool,

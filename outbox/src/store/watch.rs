@@ -1,5 +1,4 @@
-//! Signs of other processes: that something was published, that partitions changed hands, that
-//! a process has died.
+//! The statements of the watcher: which peers published, changed ownership or died.
 
 use std::time::Duration;
 
@@ -8,49 +7,49 @@ use uuid::Uuid;
 
 use super::StatementSql;
 
-/// What a look says that costs next to nothing.
+/// The result of one cheap poll.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PollResult {
-    /// The highest id of a record that can be seen, at least what was asked with.
+    /// The highest visible record id; at least the id that the poll was called with.
     pub(crate) highest: i64,
-    /// Whether a transaction is under way that may have published, where the database says so.
+    /// Whether an open transaction may have published, where the database tells.
     pub(crate) writing: bool,
-    /// Differs after a partition has changed hands, an instance has come or gone, or a handler was
-    /// paused or goes on.
+    /// A digest that changes when a partition changes hands, an instance comes or goes, or a handler
+    /// is paused or resumed.
     pub(crate) leases: String,
     /// How many other instances there are.
     pub(crate) peers: u32,
-    /// Instances whose session is gone.
+    /// Instances whose session has ended.
     pub(crate) gone: Vec<LostSession>,
-    /// Whether the session that was asked with is this very one.
+    /// Whether this connection still holds the session lock that the poll was called with.
     pub(crate) held: bool,
-    /// Whether the others can see that.
+    /// Whether peers can see this session.
     pub(crate) shown: bool,
 }
 
-/// An instance whose session is gone.
+/// An instance whose session has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LostSession {
     pub(crate) id: Uuid,
-    /// Which one: it may have another by now.
+    /// The session that ended. The instance may have another one by now.
     pub(crate) session: String,
 }
 
-/// What a process was told by another.
+/// A notification from a peer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Notification {
     /// Records were published in these partitions.
     Published(Vec<u16>),
-    /// Partitions changed hands, or an instance has come or gone.
+    /// Partitions changed hands, or an instance came or went.
     OwnershipChanged,
     /// The connection is lost.
     ConnectionLost,
 }
 
-/// A session that tells others that this process lives: they see when it ends.
+/// The name of a session lock. Peers see when the session ends, and so that this process has died.
 ///
-/// Made anew for each connection. Written by the watcher; when the connection is dropped, the
-/// database forgets it, and so does every peer that looks.
+/// The watcher makes a new one for each connection. When the connection is dropped, the database
+/// releases the lock, and every peer sees that at its next poll.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionKey(pub(crate) i64);
 
@@ -62,16 +61,16 @@ impl SessionKey {
     }
 }
 
-/// The statements of watching, on a connection of their own.
+/// The statements of the watcher, on a connection of its own.
 pub trait WatchSql: StatementSql {
-    /// The connection on which signs are waited for.
+    /// The connection on which the watcher polls and waits for notifications.
     type WatchConnection: Send;
 
-    /// Whether the database tells when a session has ended.
+    /// Whether peers can see that a session has ended.
     const HAS_SESSION_LOCKS: bool;
-    /// Whether it tells when something was published, to those who sleep.
+    /// Whether the database can notify listening instances of a publication.
     const HAS_NOTIFICATIONS: bool;
-    /// The longest time between two looks while it does not.
+    /// The longest time between two polls of a watcher that does not listen.
     const LONGEST_POLL_GAP: Duration;
 
     fn open(
@@ -79,21 +78,21 @@ pub trait WatchSql: StatementSql {
         sql: &Self::Statements,
     ) -> impl Future<Output = Result<Self::WatchConnection, sqlx::Error>> + Send;
 
-    /// Ties this instance to the session of the line.
+    /// Locks the session of this connection for this instance.
     fn lock_session(
         line: &mut Self::WatchConnection,
         session: SessionKey,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 
-    /// The end of that, where the connection goes on.
+    /// Unlocks the session before the connection goes back to the pool.
     fn unlock_session(
         _: &mut Self::WatchConnection,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send {
         async { Ok(()) }
     }
 
-    /// Joins, for `micros` microseconds from now, so that the others never see this instance
-    /// without its session.
+    /// Writes the instance's row together with its session, valid for `micros` microseconds, so that
+    /// no peer sees the instance without its session.
     fn register(
         _: &mut Self::WatchConnection,
         _: &Self::Statements,
@@ -121,14 +120,14 @@ pub trait WatchSql: StatementSql {
         highest: i64,
     ) -> impl Future<Output = Result<PollResult, sqlx::Error>> + Send;
 
-    /// Deletes an instance whose session is gone, and frees what it owned.
+    /// Deletes an instance whose session has ended, and frees its partitions.
     fn reap_lost(
         line: &mut Self::WatchConnection,
         sql: &Self::Statements,
         instance: Uuid,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 
-    /// Asks whoever publishes to tell this instance, or not to.
+    /// Tells publishers whether to notify this instance.
     fn set_listening(
         _: &mut Self::WatchConnection,
         _: &Self::Statements,
@@ -138,12 +137,12 @@ pub trait WatchSql: StatementSql {
         async { Ok(()) }
     }
 
-    /// Waits to be told something. Dropping it loses nothing.
+    /// Waits for the next notification. Dropping the future loses none.
     fn next_notification(
         line: &mut Self::WatchConnection,
     ) -> impl Future<Output = Result<Notification, sqlx::Error>> + Send;
 
-    /// Tells the others that partitions changed hands, or that this instance has come or gone.
+    /// Notifies peers that partitions changed hands, or that this instance came or left.
     fn notify_peers(
         _: &mut Self::Connection,
         _: &Self::Statements,

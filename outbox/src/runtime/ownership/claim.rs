@@ -108,7 +108,7 @@ impl ClaimRequest {
             leases,
             share: decision.share,
             peers: decision.peers,
-            unowned: view.orphaned(),
+            unowned: view.unowned(),
             offered: decision.offer,
             has_reserved: decision.has_reserved || !self.to_release.is_empty(),
             next_expiry: decision

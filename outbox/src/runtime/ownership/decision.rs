@@ -53,7 +53,7 @@ impl ClaimDecision {
             share,
             peers: alive.len(),
             expired: expired.iter().map(|instance| instance.id).collect(),
-            next_expiry: alive.iter().map(|instance| instance.left).min(),
+            next_expiry: alive.iter().map(|instance| instance.expires_in).min(),
             ..Self::default()
         };
         for row in rows {
@@ -102,7 +102,7 @@ mod tests {
     fn instances(of: &[u8]) -> Vec<Instance> {
         let instance = |n: &u8| Instance {
             id: id(*n),
-            left: 30_000_000 + i64::from(*n),
+            expires_in: 30_000_000 + i64::from(*n),
         };
         of.iter().map(instance).collect()
     }
@@ -181,7 +181,7 @@ mod tests {
         };
         let plan = ClaimDecision::decide(&survey, id(1), &BTreeSet::new());
         assert_eq!((plan.expired, plan.next_expiry), (vec![], Some(30_000_002)));
-        survey.instances[1].left = 0;
+        survey.instances[1].expires_in = 0;
         let plan = ClaimDecision::decide(&survey, id(1), &BTreeSet::new());
         assert_eq!((plan.take, plan.expired), (vec![1], vec![id(2)]));
         assert_eq!(plan.next_expiry, None);

@@ -97,7 +97,7 @@ on_each_database! {
         Db::heartbeat(&mut connection, &db.sql, Uuid::nil(), 0).await.unwrap();
         drop(connection);
         let survey = db.survey().await;
-        let left = |id| survey.instances.iter().find(|instance| instance.id == id).map(|found| found.left);
+        let left = |id| survey.instances.iter().find(|instance| instance.id == id).map(|found| found.expires_in);
         assert!((30_000_000..=60_000_000).contains(&left(owner).unwrap()), "{survey:?}");
         assert!((-30_000_000..=0).contains(&left(Uuid::nil()).unwrap()), "{survey:?}");
         assert_eq!(survey.instances.len(), 2);
