@@ -121,16 +121,6 @@ impl Registry {
         PerHandler::new(self.handlers.iter().map(of))
     }
 
-    /// Pairs of an alias and the present id of its handler.
-    pub(crate) fn renames(&self) -> Vec<(&'static str, &'static str)> {
-        let of = |entry: &HandlerEntry| {
-            let id = entry.id();
-            let aliases = entry.registration.aliases.iter();
-            aliases.map(move |old| (*old, id)).collect::<Vec<_>>()
-        };
-        self.handlers.iter().flat_map(of).collect()
-    }
-
     pub(crate) fn states(&self) -> &Arc<States> {
         &self.states
     }

@@ -61,6 +61,12 @@ impl Router {
         self.handlers[handler].id
     }
 
+    /// Each id that a handler had before it was renamed, with its present one.
+    pub(crate) fn renames(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        let handlers = self.handlers.iter();
+        handlers.flat_map(|(_, handler)| handler.aliases.iter().map(|old| (*old, handler.id)))
+    }
+
     /// The handler that has this id, or had it before it was renamed.
     pub(crate) fn by_id(&self, id: &str) -> Option<HandlerIx> {
         let is_it = |handler: &Registration| handler.id == id || handler.aliases.contains(&id);

@@ -9,10 +9,7 @@ use std::{
 use tokio::{sync::oneshot, task::JoinHandle, time::Instant};
 use uuid::Uuid;
 
-use super::{
-    engine::{Engine, EngineOptions},
-    event_loop::EventLoop,
-};
+use super::{engine::Engine, event_loop::EventLoop};
 use crate::{
     outbox::{
         Error, Outbox, Result, Shared,
@@ -21,7 +18,7 @@ use crate::{
     registry::{HandlerEntry, PermanentFailure, route::Router},
     runtime::{
         lane::{HandlerSettings, LaneSettings},
-        ownership::lease_table::LeaseTable,
+        ownership::LeaseTable,
     },
     store::Database,
 };
@@ -86,21 +83,16 @@ impl<Db: Database> Outbox<Db> {
             is_transactional: entry.transactions.any(),
             skips_failed: entry.on_permanent_failure() == PermanentFailure::Skip,
         });
-        let settings = LaneSettings {
+        let lanes = LaneSettings {
             stop_on_failure: inner.config.processing.stop_on_first_failure,
             max_burst,
             handlers,
         };
         let config = &inner.config;
         let leases = LeaseTable::new(owner, config.lease(), config.renew_below(), Instant::now());
-        Engine::new(EngineOptions {
-            lanes: settings,
-            leases,
-            router: Arc::new(Router::new(&inner.registry)),
-            renames: inner.registry.renames(),
-            partitions: inner.partitions,
-            max_records: usize::try_from(config.processing.max_in_memory).unwrap_or(usize::MAX),
-        })
+        let router = Router::new(&inner.registry);
+        let max_records = usize::try_from(config.processing.max_in_memory).unwrap_or(usize::MAX);
+        Engine::new(lanes, leases, router, inner.partitions, max_records)
     }
 }
 

@@ -11,7 +11,7 @@ use crate::{
         fetch::{BlockingKeys, Watermarks},
         lane::{AttemptEnd, Availability, Burst, LaneSettings, Lanes, OutgoingBatch, Work},
         meters::Unhandled,
-        ownership::lease_table::LeaseTable,
+        ownership::LeaseTable,
     },
 };
 
@@ -33,7 +33,6 @@ pub(crate) struct Engine {
     /// How many records and deliveries may be in memory.
     max_records: usize,
     unhandled: Unhandled,
-    renames: Vec<(&'static str, &'static str)>,
     /// How many partitions there are in all.
     partition_count: u16,
 }
@@ -46,45 +45,38 @@ enum RunnableSearch {
     Wanted { pages_first: u8 },
 }
 
-/// What an [`Engine`] is made of. Nothing of it changes while the engine lives.
-#[derive(Debug)]
-pub(crate) struct EngineOptions {
-    pub(crate) lanes: LaneSettings,
-    pub(crate) leases: LeaseTable,
-    pub(crate) router: Arc<Router>,
-    /// Handlers whose stored id changed: the old id, then the new one.
-    pub(crate) renames: Vec<(&'static str, &'static str)>,
-    /// How many partitions there are in all.
-    pub(crate) partitions: u16,
-    /// How many records and deliveries may be in memory.
-    pub(crate) max_records: usize,
-}
-
 impl Engine {
-    pub(crate) fn new(options: EngineOptions) -> Self {
+    /// `partition_count`: of all instances. `max_records`: how many records and deliveries may be in
+    /// memory.
+    pub(crate) fn new(
+        lanes: LaneSettings,
+        leases: LeaseTable,
+        router: Router,
+        partition_count: u16,
+        max_records: usize,
+    ) -> Self {
         Self {
-            lanes: Lanes::new(options.lanes),
-            leases: options.leases,
+            lanes: Lanes::new(lanes),
+            leases,
             watermarks: Watermarks::default(),
             blocking_keys: Arc::default(),
-            router: options.router,
+            router: Arc::new(router),
             search: RunnableSearch::NotWanted,
             sweep_owed: false,
-            max_records: options.max_records,
+            max_records,
             unhandled: Unhandled::default(),
-            renames: options.renames,
-            partition_count: options.partitions,
+            partition_count,
         }
     }
 
-    /// How many records and deliveries are in memory.
-    pub(crate) fn in_memory(&self) -> usize {
-        self.lanes.in_memory()
+    /// The lanes, to be asked. Only the engine changes them, in step with the rest.
+    pub(crate) fn lanes(&self) -> &Lanes {
+        &self.lanes
     }
 
-    /// How many more find room.
+    /// How many more records and deliveries find room.
     fn free_records(&self) -> usize {
-        self.max_records.saturating_sub(self.in_memory())
+        self.max_records.saturating_sub(self.lanes.in_memory())
     }
 
     /// Not even what is due finds room.
@@ -110,10 +102,6 @@ impl Engine {
 
 /// Work.
 impl Engine {
-    pub(crate) fn has_bursts(&self) -> bool {
-        self.lanes.has_bursts()
-    }
-
     /// Invocations to start now. They have their slots already.
     pub(crate) fn take_bursts(&mut self) -> Vec<Burst> {
         self.lanes.take_bursts()
@@ -157,21 +145,6 @@ impl Engine {
 
 /// Writing.
 impl Engine {
-    /// Whether there is something to write.
-    pub(crate) fn has_batch(&self) -> bool {
-        self.lanes.has_batch()
-    }
-
-    /// How many records of the next batch are simply completed.
-    pub(crate) fn completions(&self) -> usize {
-        self.lanes.completions()
-    }
-
-    /// Whether the next batch has nothing but completed records in it.
-    pub(crate) fn has_only_completions(&self) -> bool {
-        self.lanes.has_only_completions()
-    }
-
     /// Everything that is to be written now. Goes back to [`on_written`](Self::on_written) once it
     /// is. The keys in which it blocks something count from now on: a fetch may read it before we
     /// know that it is written.
@@ -196,18 +169,5 @@ impl Engine {
     /// for the others, so that the completed ones do not run again.
     pub(crate) fn split_partly_done(&mut self) {
         self.lanes.split_partly_done();
-    }
-}
-
-/// For the property tests.
-#[cfg(test)]
-impl Engine {
-    pub(crate) fn is_closing(&self, partition: u16) -> bool {
-        self.lanes.is_closing(partition)
-    }
-
-    /// What is left in memory, if anything is.
-    pub(crate) fn leftovers(&self) -> Option<String> {
-        self.lanes.leftovers()
     }
 }

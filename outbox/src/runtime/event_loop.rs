@@ -14,29 +14,20 @@ use uuid::Uuid;
 
 use super::{
     engine::Engine,
-    fetch::{
-        FetchPlan, Fetched, PollReason,
-        reader::{ReadAnswer, Reader},
-    },
+    fetch::reader::{ReadAnswer, Reader},
+    fetch::{FetchPlan, Fetched, PollReason},
     housekeeping::Housekeeping,
     lane::OutgoingBatch,
     meters::Meters,
-    ownership::{
-        ClaimStamp, NeedsSweep, Ownership,
-        claim::ClaimOutcome,
-        lease_table::LeaseChanges,
-        session::SessionChange,
-        watcher::{Watcher, WatcherSettings},
-    },
+    ownership::{ClaimOutcome, LeaseChanges, Ownership, Watcher, WatcherGone},
     settle::writer::Writer,
     signals::{Signal, Signals},
     single_task::TaskPanicked,
     timers::Timers,
     work::runner::Runner,
 };
-use crate::outbox::error::Operation;
 use crate::{
-    outbox::{Outbox, clock::YEAR},
+    outbox::{Outbox, clock::YEAR, error::Operation},
     store::Database,
 };
 
@@ -66,11 +57,10 @@ impl<Db: Database> EventLoop<Db> {
     pub(super) async fn start(outbox: Outbox<Db>) -> Result<Self, sqlx::Error> {
         let now = Instant::now();
         let inner = &outbox.inner;
-        let (config, signals) = (&inner.config, Arc::clone(&inner.signals));
         let mut event_loop = Self {
             engine: outbox.engine(Uuid::now_v7()),
-            timers: Timers::new(config.poll_interval.min(YEAR), now),
-            ownership: Ownership::new(config.lease(), signals, now),
+            timers: Timers::new(inner.config.poll_interval.min(YEAR), now),
+            ownership: Ownership::new(Arc::clone(&inner.signals), now),
             reader: Reader::new(inner.fetcher()),
             runner: Runner::new(Arc::clone(inner)),
             writer: Writer::new(inner.settler(), now),
@@ -86,27 +76,16 @@ impl<Db: Database> EventLoop<Db> {
         }
         event_loop.start_claim(Instant::now());
         match event_loop.reader.finished().await {
-            Ok(ReadAnswer::Claimed(_, Err(error))) => return Err(error),
+            Ok(ReadAnswer::Claimed(Err(error))) => return Err(error),
             answer => event_loop.on_read(answer),
         }
         Ok(event_loop)
     }
 
     fn start_watcher(&mut self, is_restart: bool) {
-        let inner = &self.outbox.inner;
-        let watcher = Watcher::new(WatcherSettings {
-            pool: inner.pool.clone(),
-            sql: Arc::clone(&inner.sql),
-            owner: self.engine.leases().owner(),
-            signals: Arc::clone(&inner.signals),
-            poll_interval: inner.config.poll_interval.min(YEAR),
-            lease_micros: self.ownership.lease_micros(),
-            is_restart,
-        });
-        if let Some((watcher, session)) = watcher {
-            tokio::spawn(watcher.run());
-            self.ownership.watch_session(session);
-        }
+        let (outbox, leases) = (Arc::clone(&self.outbox.inner), self.engine.leases());
+        let (owner, micros) = (leases.owner(), leases.duration_micros());
+        *self.ownership.session() = Watcher::start(outbox, owner, micros, is_restart);
     }
 
     /// Runs until the handle asks for a shutdown, or is dropped.
@@ -118,10 +97,12 @@ impl<Db: Database> EventLoop<Db> {
 
             // Each part starts what it can. A part that is busy, or has nothing to do, returns.
             self.start_work(now);
-            self.start_writing(now);
+            let (offset, nothing_runs) = (self.outbox.inner.offset(), self.runner.is_idle());
+            self.writer
+                .start(now, &mut self.engine, offset, nothing_runs);
             self.start_reading(now);
-            self.housekeeping
-                .start(now, &self.engine, self.runner.running_count());
+            let running = self.runner.running_count();
+            self.housekeeping.start(now, &self.engine, running);
 
             // A branch that is dropped loses nothing: channels keep their messages, tasks continue,
             // and a signal stays raised until it is taken.
@@ -131,7 +112,7 @@ impl<Db: Database> EventLoop<Db> {
                 answer = self.reader.finished() => self.on_read(answer),
                 written = self.writer.finished() => self.on_written(written),
                 raised = signals.raised() => self.on_signals(raised),
-                change = self.ownership.session_changed() => self.on_session(change),
+                changed = self.ownership.session().changed() => self.on_session(changed),
                 () = sleep_until(next_wake) => self.meters.woken_by_timer(),
                 asked = &mut stop => break asked.ok(),
             }
@@ -144,18 +125,12 @@ impl<Db: Database> EventLoop<Db> {
 
     /// Starts what the lanes offer, unless another process may own it by now.
     fn start_work(&mut self, now: Instant) {
-        if self.engine.has_bursts() {
+        if self.engine.lanes().has_bursts() {
             self.ownership.verify_session(now);
             if let Some(permit) = self.ownership.permit(&self.engine, now) {
                 self.runner.start(permit, &mut self.engine);
             }
         }
-    }
-
-    fn start_writing(&mut self, now: Instant) {
-        let (offset, nothing_runs) = (self.outbox.inner.offset(), self.runner.is_idle());
-        self.writer
-            .start(now, &mut self.engine, offset, nothing_runs);
     }
 
     /// Claims and fetches share the reading connection; a claim that is due goes first.
@@ -182,16 +157,16 @@ impl<Db: Database> EventLoop<Db> {
     }
 
     fn start_claim(&mut self, now: Instant) {
-        let (stamp, request) = self.ownership.start_claim(now, &mut self.engine);
-        self.reader.start_claim(stamp, request);
+        let request = self.ownership.start_claim(now, &mut self.engine);
+        self.reader.start_claim(request);
     }
 
     fn on_read(&mut self, answer: Result<ReadAnswer, TaskPanicked>) {
         let now = Instant::now();
         match answer {
-            Ok(ReadAnswer::Claimed(stamp, Ok(outcome))) => self.on_claimed(now, stamp, outcome),
+            Ok(ReadAnswer::Claimed(Ok(outcome))) => self.on_claimed(now, outcome),
             Ok(ReadAnswer::Fetched(plan, Ok(fetched))) => self.on_fetched(now, &plan, fetched),
-            Ok(ReadAnswer::Claimed(_, Err(error))) => {
+            Ok(ReadAnswer::Claimed(Err(error))) => {
                 self.on_read_failed(now, Operation::Claim, &error);
             }
             Ok(ReadAnswer::Fetched(plan, Err(error))) => {
@@ -212,27 +187,30 @@ impl<Db: Database> EventLoop<Db> {
         self.timers.wait_until(now + delay);
     }
 
-    fn on_claimed(&mut self, now: Instant, stamp: ClaimStamp, outcome: ClaimOutcome) {
+    fn on_claimed(&mut self, now: Instant, outcome: ClaimOutcome) {
         self.reader.recovered();
-        let changes = self.apply_leases(stamp, &outcome);
-        let needs_sweep = self
-            .ownership
-            .rebalance(now, outcome, &changes, &mut self.engine);
-        if needs_sweep == NeedsSweep::Yes {
+        let has_gained = !self.apply_leases(&outcome).gained.is_empty();
+        let (ownership, engine) = (&mut self.ownership, &mut self.engine);
+        if ownership.rebalance(now, outcome, has_gained, engine) {
             self.timers.sweep_now(now);
         }
     }
 
     /// What is owned from now on. Invocations of lost partitions are cancelled, and memory forgets
     /// them, before anything is closed or opened.
-    fn apply_leases(&mut self, stamp: ClaimStamp, outcome: &ClaimOutcome) -> LeaseChanges {
-        let changes = self
-            .ownership
-            .apply_leases(stamp, outcome, &mut self.engine);
-        if !changes.lost.is_empty() {
-            let cancelled = self.runner.cancel(|part| changes.lost.contains(&part));
-            self.engine.drop_partitions(&changes.lost, &cancelled);
-            self.meters.leases_lost(changes.lost.len());
+    fn apply_leases(&mut self, outcome: &ClaimOutcome) -> LeaseChanges {
+        let (leases, peers) = (&outcome.leases, outcome.decision.peers);
+        let changes = self.ownership.apply_leases(leases, &mut self.engine);
+        let LeaseChanges { gained, lost } = &changes;
+        if !lost.is_empty() {
+            tracing::warn!(partitions = ?lost, "leases lost; running handlers cancelled");
+            let cancelled = self.runner.cancel(|partition| lost.contains(&partition));
+            self.engine.drop_partitions(lost, &cancelled);
+            self.meters.leases_lost(lost.len());
+        }
+        if !gained.is_empty() {
+            let (gained, owned) = (gained.len(), leases.len());
+            tracing::info!(gained, owned, peers, "partitions gained");
         }
         self.housekeeping.set_ownership(outcome);
         changes
@@ -272,8 +250,8 @@ impl<Db: Database> EventLoop<Db> {
         }
     }
 
-    fn on_session(&mut self, change: SessionChange) {
-        if change == SessionChange::WatcherGone {
+    fn on_session(&mut self, changed: Result<(), WatcherGone>) {
+        if changed.is_err() {
             tracing::error!("watcher panicked; restarting it");
             self.start_watcher(true);
         }
@@ -298,23 +276,15 @@ impl<Db: Database> EventLoop<Db> {
         } else {
             self.timers.not_before().max(now + BUSY_WAKE)
         };
-        let read_at = [
-            self.timers.next_wake(),
-            self.ownership.claim_at(&self.engine),
-        ]
-        .into_iter()
-        .chain(self.reader.next_wake())
-        .min()
-        .map(|at| at.max(not_before));
-        [
-            read_at,
+        let claim_at = self.ownership.claim_at(&self.engine);
+        let wakes = [Some(claim_at), self.reader.next_wake()].into_iter();
+        let read_at = wakes.flatten().fold(self.timers.next_wake(), Instant::min);
+        let wakes = [
             self.writer.next_wake(),
             self.runner.next_wake(now),
             self.housekeeping.next_wake(),
-        ]
-        .into_iter()
-        .flatten()
-        .min()
-        .unwrap_or(now + BUSY_WAKE)
+        ];
+        let wakes = wakes.into_iter().flatten();
+        wakes.fold(read_at.max(not_before), Instant::min)
     }
 }

@@ -4,14 +4,10 @@ use std::{mem, time::Duration};
 
 use tokio::time::{Instant, sleep_until, timeout_at};
 
-use super::EventLoop;
-use crate::outbox::error::Operation;
+use super::{EventLoop, ReadAnswer};
 use crate::{
-    runtime::{
-        fetch::reader::{ReadAnswer, Release},
-        settle::writer::Flushed,
-        single_task::TaskPanicked,
-    },
+    outbox::error::Operation,
+    runtime::{fetch::reader::Release, settle::writer::Flushed, single_task::TaskPanicked},
     store::{Database, Lease},
 };
 
@@ -56,14 +52,14 @@ impl<Db: Database> EventLoop<Db> {
             let offset = self.outbox.inner.offset();
             self.writer.start_now(&mut self.engine, offset);
             departure.to_release.extend(self.engine.release_drained());
-            let next_departure = self.start_departing(now, &mut departure);
-            let next_wake = [next_departure, self.runner.next_wake(now)]
-                .into_iter()
-                .flatten()
-                .fold(deadline, Instant::min);
+            let wakes = [
+                self.start_departing(now, &mut departure),
+                self.runner.next_wake(now),
+            ];
+            let next_wake = wakes.into_iter().flatten().fold(deadline, Instant::min);
             tokio::select! {
                 () = self.runner.finished() => self.runner.on_finished(&mut self.engine, &self.meters),
-                answer = self.reader.finished() => self.on_late_read(answer, &mut departure),
+                answer = self.reader.finished() => self.on_answer(answer, &mut departure),
                 written = self.writer.finished() => self.on_written(written),
                 () = sleep_until(next_wake) => {}
             }
@@ -78,11 +74,8 @@ impl<Db: Database> EventLoop<Db> {
         }
         self.engine.split_partly_done();
         let until = deadline.max(Instant::now() + FLUSH_TIME);
-        let offset = self.outbox.inner.offset();
-        let flushed = self
-            .writer
-            .flush(&mut self.engine, &self.meters, offset, until)
-            .await;
+        let (offset, engine) = (self.outbox.inner.offset(), &mut self.engine);
+        let flushed = self.writer.flush(engine, &self.meters, offset, until).await;
         if flushed == Flushed::NotEverything {
             tracing::warn!(
                 "stopped before everything was written; some records are delivered again"
@@ -100,37 +93,31 @@ impl<Db: Database> EventLoop<Db> {
             return None;
         }
         let leases = self.engine.leases();
-        let (owner, renew_at) = (leases.owner(), leases.renew_at().max(departure.renew_at));
+        let (owner, micros) = (leases.owner(), leases.duration_micros());
+        let renew_at = leases.renew_at().max(departure.renew_at);
         let wants_release = !departure.is_announced || !departure.to_release.is_empty();
+        let release_at = wants_release.then_some(departure.release_at);
         if now >= renew_at {
             departure.renew_at = now + RENEW_RETRY;
-            self.reader
-                .start_renewing(owner, self.ownership.lease_micros());
-            None
-        } else if wants_release && now >= departure.release_at {
+            self.reader.start_renewing(owner, micros);
+        } else if release_at.is_some_and(|release_at| now >= release_at) {
             let leases = mem::take(&mut departure.to_release);
             self.reader.start_leaving(owner, Release::Only(leases));
-            None
-        } else if wants_release {
-            Some(renew_at.min(departure.release_at))
         } else {
-            Some(renew_at)
+            return release_at.into_iter().chain([renew_at]).min();
         }
+        None
     }
 
     /// What was read is left to other processes. Leases that were claimed are released like the
     /// others.
-    fn on_late_read(
-        &mut self,
-        answer: Result<ReadAnswer, TaskPanicked>,
-        departure: &mut Departure,
-    ) {
+    fn on_answer(&mut self, answer: Result<ReadAnswer, TaskPanicked>, departure: &mut Departure) {
         match answer {
-            Ok(ReadAnswer::Claimed(stamp, Ok(outcome))) => {
-                self.apply_leases(stamp, &outcome);
+            Ok(ReadAnswer::Claimed(Ok(outcome))) => {
+                self.apply_leases(&outcome);
                 self.engine.keep_open(0);
             }
-            Ok(ReadAnswer::Claimed(_, Err(_))) => {}
+            Ok(ReadAnswer::Claimed(Err(_))) => {}
             Ok(ReadAnswer::Fetched(plan, _)) => self.engine.on_fetch_failed(*plan),
             Ok(ReadAnswer::Renewed(sent_at, Ok(()))) => {
                 self.reader.recovered();
@@ -159,7 +146,7 @@ impl<Db: Database> EventLoop<Db> {
         if !self.reader.is_idle() {
             let limit = Instant::now() + LEAVE_TIMEOUT;
             match timeout_at(limit, self.reader.finished()).await {
-                Ok(answer) => self.on_late_read(answer, &mut departure),
+                Ok(answer) => self.on_answer(answer, &mut departure),
                 Err(_) => self.reader.replace(self.outbox.inner.fetcher()),
             }
         }
@@ -179,9 +166,8 @@ impl<Db: Database> EventLoop<Db> {
                 Ok(_) | Err(_) => break,
             }
         }
-        let error = failed.map(tracing::field::display);
         tracing::warn!(
-            error,
+            error = failed.map(tracing::field::display),
             "stopped without releasing its leases; peers take over when they expire"
         );
     }

@@ -72,6 +72,11 @@ impl ClusterView {
         view
     }
 
+    pub(crate) fn leases_of(&self, owner: Uuid) -> Vec<Lease> {
+        let owned = self.leases.iter().filter(|row| row.owner == Some(owner));
+        owned.map(LeaseRow::lease).collect()
+    }
+
     /// How many partitions have no owner, or an owner whose lease has expired.
     pub(crate) fn unowned(&self) -> usize {
         let unowned = |row: &&LeaseRow| row.owner.is_none() || row.expired;
@@ -102,6 +107,13 @@ pub(crate) struct LeaseRow {
     /// With an owner: the lease has expired by the database's clock. Without one: the partition is no
     /// longer reserved for instances below their share.
     pub(crate) expired: bool,
+}
+
+impl LeaseRow {
+    pub(crate) fn lease(&self) -> Lease {
+        let Self { part, epoch, .. } = *self;
+        Lease { part, epoch }
+    }
 }
 
 /// The statements on instances and leases.

@@ -74,13 +74,14 @@ impl Hands {
     pub(super) async fn run(&mut self) -> Result<Run<'_>> {
         // The kit runs one invocation at a time, so the number of places does not matter.
         let mut engine = self.outbox.engine_with(OWNER, |_| u32::MAX, 1);
-        let claim = engine.claim_request(LEASE, BTreeSet::new());
+        let mut claim = engine.claim_request(BTreeSet::new());
+        claim.lease_micros = LEASE;
         let claimed = self.fetcher.claim(&claim).await.map_err(database)?;
         if claimed.leases.len() < usize::from(claim.partitions) {
             return Err(KitError::DispatcherRuns.into());
         }
         engine.on_claimed(&claimed.leases, Instant::now());
-        engine.apply_pauses(&claimed.paused);
+        engine.apply_pauses(&claimed.view.paused);
         Ok(Run {
             hands: self,
             engine,
@@ -159,7 +160,7 @@ impl Run<'_> {
     pub(super) async fn step(&mut self) -> Result<Option<Step>> {
         // A handler may have moved the clock, or be due again at once.
         let stale = self.read_at != Some(self.hands.clock.now());
-        if stale || self.ready.is_empty() || self.engine.has_lanes_to_load() {
+        if stale || self.ready.is_empty() || self.engine.lanes().has_lanes_to_load() {
             self.read().await?;
         }
         let Some((_, work)) = self.ready.pop_first() else {

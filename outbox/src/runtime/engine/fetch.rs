@@ -76,7 +76,7 @@ impl Engine {
             pages,
             in_memory: self.lanes.records_in_memory(),
             highest_seen: self.watermarks.highest(),
-            probe_first: reason == Some(PollReason::Timer) && self.in_memory() == 0,
+            probe_first: reason == Some(PollReason::Timer) && self.lanes.in_memory() == 0,
         })
     }
 
@@ -237,11 +237,5 @@ impl Engine {
         for handler in handlers {
             self.lanes.mark_for_refill(*handler);
         }
-    }
-
-    /// Whether parked lanes are to be loaded by the next fetch.
-    #[cfg(feature = "testing")]
-    pub(crate) fn has_lanes_to_load(&self) -> bool {
-        self.lanes.has_lanes_to_load()
     }
 }

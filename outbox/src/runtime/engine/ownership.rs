@@ -8,10 +8,7 @@ use crate::{
     registry::HandlerIx,
     runtime::{
         engine::Engine,
-        ownership::{
-            claim::ClaimRequest,
-            lease_table::{LeaseChanges, LeaseTable},
-        },
+        ownership::{ClaimRequest, LeaseChanges, LeaseTable},
     },
     store::Lease,
 };
@@ -29,20 +26,14 @@ impl Engine {
 
     /// What to ask the database for to keep what is owned, to release what is drained and to get a
     /// fair share. From now on nothing of what is drained is in memory.
-    pub(crate) fn claim_request(
-        &mut self,
-        lease_micros: i64,
-        offered: BTreeSet<Lease>,
-    ) -> ClaimRequest {
+    pub(crate) fn claim_request(&mut self, offered: BTreeSet<Lease>) -> ClaimRequest {
         ClaimRequest {
-            owner: self.leases.owner(),
-            partitions: self.partition_count,
-            lease_micros,
-            is_first: !self.leases.has_claimed(),
             to_release: self.release_drained(),
-            owned: self.leases.leases(),
+            fence: self.leases.fence(),
+            partitions: self.partition_count,
+            lease_micros: self.leases.duration_micros(),
+            is_first: !self.leases.has_claimed(),
             offered,
-            renames: self.renames.clone(),
             router: Arc::clone(&self.router),
         }
     }
@@ -90,8 +81,7 @@ impl Engine {
             self.close_least_loaded(open, count);
             return false;
         }
-        let leases = self.leases.leases();
-        let closing = leases.iter().map(|lease| lease.part);
+        let closing = self.leases.leases().iter().map(|lease| lease.part);
         let reopened: Vec<u16> = closing
             .filter(|partition| self.lanes.is_closing(*partition))
             .take(count - open.len())
@@ -113,15 +103,5 @@ impl Engine {
         open.iter()
             .for_each(|partition| self.watermarks.remove(*partition));
         self.lanes.close(&open);
-    }
-
-    /// How many partitions are closing: nothing is started in them, and they are to be released.
-    pub(crate) fn closing_count(&self) -> usize {
-        self.lanes.closing_count()
-    }
-
-    /// Whether a closing partition can be released now.
-    pub(crate) fn has_drained(&self) -> bool {
-        self.lanes.has_drained()
     }
 }

@@ -13,7 +13,7 @@ use crate::{
             BlockingKeys, FetchPlan, Fetched, FindRunnable, LateWriters, PagePlan, PendingPlan,
             plan::group_by_lane,
         },
-        ownership::claim::{ClaimOutcome, ClaimRequest},
+        ownership::{ClaimOutcome, ClaimRequest},
     },
     store::{
         Database, DueQuery, Fence, FetchedRecord, InMemory, KeptConnection, Lease, PendingQuery,

@@ -11,10 +11,7 @@ use crate::{
     runtime::{
         backoff::DatabaseBackoff,
         engine::Engine,
-        ownership::{
-            ClaimStamp,
-            claim::{ClaimOutcome, ClaimRequest},
-        },
+        ownership::{ClaimOutcome, ClaimRequest},
         single_task::{SingleTask, TaskPanicked},
     },
     store::{Database, Lease},
@@ -35,7 +32,7 @@ pub(in crate::runtime) struct Reader<Db: Database> {
 
 /// What the database answered, with what it was asked.
 pub(in crate::runtime) enum ReadAnswer {
-    Claimed(ClaimStamp, Result<ClaimOutcome, sqlx::Error>),
+    Claimed(Result<ClaimOutcome, sqlx::Error>),
     Fetched(Box<FetchPlan>, Result<Fetched, sqlx::Error>),
     /// All leases, by a statement that was sent then.
     Renewed(Instant, Result<(), sqlx::Error>),
@@ -63,10 +60,10 @@ impl<Db: Database> Reader<Db> {
         self.task.is_idle()
     }
 
-    pub(in crate::runtime) fn start_claim(&mut self, stamp: ClaimStamp, request: ClaimRequest) {
+    pub(in crate::runtime) fn start_claim(&mut self, request: ClaimRequest) {
         self.task.start(async move |mut fetcher| {
             let outcome = fetcher.claim(&request).await;
-            (fetcher, ReadAnswer::Claimed(stamp, outcome))
+            (fetcher, ReadAnswer::Claimed(outcome))
         });
     }
 

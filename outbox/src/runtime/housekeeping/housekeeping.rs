@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     outbox::Outbox,
-    runtime::{engine::Engine, meters::Gauges, ownership::claim::ClaimOutcome},
+    runtime::{engine::Engine, meters::Gauges, ownership::ClaimOutcome},
     store::Database,
     telemetry::metrics::is_recorded,
 };
@@ -56,7 +56,7 @@ impl<Db: Database> Housekeeping<Db> {
         if let Some(task) = &mut self.sample {
             let gauges = &self.gauges;
             if task.start(now, || sample(outbox.clone(), Arc::clone(gauges))) {
-                gauges.set_memory(engine.in_memory(), running);
+                gauges.set_memory(engine.lanes().in_memory(), running);
             }
         }
     }
@@ -68,8 +68,9 @@ impl<Db: Database> Housekeeping<Db> {
 
     /// Shows what a claim saw.
     pub(in crate::runtime) fn set_ownership(&self, outcome: &ClaimOutcome) {
-        let (owned, instances) = (outcome.leases.len(), outcome.peers + 1);
-        self.gauges.set_ownership(owned, outcome.unowned, instances);
+        let (owned, unowned) = (outcome.leases.len(), outcome.view.unowned());
+        let instances = outcome.decision.peers + 1;
+        self.gauges.set_ownership(owned, unowned, instances);
     }
 
     pub(in crate::runtime) fn stop_pruning(&mut self) {

@@ -90,6 +90,7 @@ impl Lanes {
         !self.ready.is_empty()
     }
 
+    #[cfg(test)]
     pub(crate) fn has_batch(&self) -> bool {
         !self.outgoing.is_empty()
     }

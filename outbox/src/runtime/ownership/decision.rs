@@ -40,7 +40,7 @@ impl ClaimDecision {
             .partition(|instance| instance.expired());
         let before_me = alive.iter().filter(|other| other.id < me).count();
         let share = fair_share(view.leases.len(), alive.len() + 1, before_me);
-        let owned = view.leases.iter().filter(|l| l.owner == Some(me)).count();
+        let owned = view.leases_of(me).len();
 
         // Each instance starts at another partition: otherwise all would try to take the same ones.
         let start = before_me * view.leases.len() / (alive.len() + 1);
@@ -61,17 +61,12 @@ impl ClaimDecision {
             if !is_unowned {
                 continue;
             }
-            let is_reserved = row.owner.is_none() && !row.expired;
-            let lease = Lease {
-                part: row.part,
-                epoch: row.epoch,
-            };
-            if missing > 0 {
-                missing -= 1;
+            let lease = row.lease();
+            if missing > 0 || offered_before.contains(&lease) {
+                missing = missing.saturating_sub(1);
                 decision.take.push(row.part);
-            } else if offered_before.contains(&lease) {
-                decision.take.push(row.part);
-            } else if is_reserved {
+            } else if row.owner.is_none() && !row.expired {
+                // It is reserved.
                 decision.has_reserved = true;
             } else {
                 decision.offer.insert(lease);

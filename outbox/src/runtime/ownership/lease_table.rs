@@ -1,13 +1,13 @@
 //! [`LeaseTable`]: the leases, as far as this process knows.                               (pure)
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::{
     outbox::clock::YEAR,
-    store::{Fence, Lease},
+    store::{Fence, Lease, micros},
 };
 
 /// The leases of this process, as far as it knows. Written after each claim, read wherever work
@@ -15,10 +15,7 @@ use crate::{
 /// it. Dropped, the leases expire by themselves, unless they were released.
 #[derive(Debug)]
 pub(crate) struct LeaseTable {
-    owner: Uuid,
-    /// By partition.
-    epochs: BTreeMap<u16, i64>,
-    /// The same, as statements take it.
+    /// The leases, ordered by partition.
     fence: Arc<Fence>,
     /// No other process can have taken them before then. Counted from before the claim was sent.
     valid_until: Instant,
@@ -41,13 +38,9 @@ impl LeaseTable {
         renew_before: Duration,
         now: Instant,
     ) -> Self {
+        let leases = Vec::new();
         Self {
-            owner,
-            epochs: BTreeMap::new(),
-            fence: Arc::new(Fence {
-                owner,
-                leases: Vec::new(),
-            }),
+            fence: Arc::new(Fence { owner, leases }),
             valid_until: now,
             duration: duration.min(YEAR),
             renew_before: renew_before.min(YEAR),
@@ -58,17 +51,14 @@ impl LeaseTable {
     /// What a claim that was sent at `asked_at` brought. A partition whose epoch changed was lost in
     /// between: it is in both lists.
     pub(crate) fn update(&mut self, leases: &[Lease], asked_at: Instant) -> LeaseChanges {
-        let now: BTreeMap<u16, i64> = leases
-            .iter()
-            .map(|lease| (lease.part, lease.epoch))
-            .collect();
+        let mut leases = leases.to_vec();
+        leases.sort_unstable();
         let changes = LeaseChanges {
-            gained: not_in(&self.epochs, &now),
-            lost: not_in(&now, &self.epochs),
+            gained: partitions_without(&self.fence.leases, &leases),
+            lost: partitions_without(&leases, &self.fence.leases),
         };
-        self.epochs = now;
-        self.make_fence();
-        self.valid_until = asked_at + self.duration;
+        Arc::make_mut(&mut self.fence).leases = leases;
+        self.renewed(asked_at);
         self.has_claimed = true;
         changes
     }
@@ -80,32 +70,22 @@ impl LeaseTable {
 
     /// Returns the leases of these partitions, which are to be released.
     pub(crate) fn remove(&mut self, partitions: &[u16]) -> Vec<Lease> {
-        let remove = |&part: &u16| {
-            let epoch = self.epochs.remove(&part)?;
-            Some(Lease { part, epoch })
-        };
-        let removed = partitions.iter().filter_map(remove).collect();
-        self.make_fence();
-        removed
-    }
-
-    fn make_fence(&mut self) {
-        self.fence = Arc::new(Fence {
-            owner: self.owner,
-            leases: self.leases(),
-        });
+        let leases = &mut Arc::make_mut(&mut self.fence).leases;
+        let removed = leases.extract_if(.., |lease| partitions.contains(&lease.part));
+        removed.collect()
     }
 
     pub(crate) fn owner(&self) -> Uuid {
-        self.owner
+        self.fence.owner
     }
 
     pub(crate) fn has_claimed(&self) -> bool {
         self.has_claimed
     }
 
-    pub(crate) fn count(&self) -> usize {
-        self.epochs.len()
+    /// How long the database lets a lease last, in microseconds.
+    pub(crate) fn duration_micros(&self) -> i64 {
+        micros(self.duration)
     }
 
     /// No other process can have taken them before then.
@@ -114,16 +94,12 @@ impl LeaseTable {
     }
 
     pub(crate) fn renew_at(&self) -> Instant {
-        self.valid_until
-            .checked_sub(self.renew_before)
-            .unwrap_or(self.valid_until)
+        let renew_at = self.valid_until.checked_sub(self.renew_before);
+        renew_at.unwrap_or(self.valid_until)
     }
 
-    pub(crate) fn leases(&self) -> Vec<Lease> {
-        self.epochs
-            .iter()
-            .map(|(&part, &epoch)| Lease { part, epoch })
-            .collect()
+    pub(crate) fn leases(&self) -> &[Lease] {
+        &self.fence.leases
     }
 
     pub(crate) fn fence(&self) -> Arc<Fence> {
@@ -131,13 +107,11 @@ impl LeaseTable {
     }
 }
 
-/// The partitions of `these` that are not in `others` with the same epoch.
-fn not_in(others: &BTreeMap<u16, i64>, these: &BTreeMap<u16, i64>) -> Vec<u16> {
-    these
-        .iter()
-        .filter(|(part, epoch)| others.get(part) != Some(epoch))
-        .map(|(part, _)| *part)
-        .collect()
+/// The partitions of `these` that are not among `others`, which are ordered, with the same epoch.
+fn partitions_without(others: &[Lease], these: &[Lease]) -> Vec<u16> {
+    let these = these.iter();
+    let new = these.filter(|lease| others.binary_search(lease).is_err());
+    new.map(|lease| lease.part).collect()
 }
 
 #[cfg(test)]

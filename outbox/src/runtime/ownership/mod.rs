@@ -4,16 +4,19 @@
 //! [`ownership`] decides when to claim and whether work may start; [`claim`] is the statement.
 //! [`watcher`] is a task beside the event loop; everything else is pure.
 
-pub(crate) mod claim;
-pub(crate) mod decision;
+mod claim;
+mod decision;
 mod failure_detector;
 mod hand_over;
-pub(crate) mod lease_table;
+mod lease_table;
 #[expect(clippy::module_inception, reason = "the part that owns the others")]
 mod ownership;
-pub(crate) mod permit;
 mod poll_schedule;
-pub(crate) mod session;
-pub(super) mod watcher;
+mod session;
+mod watcher;
 
-pub(super) use ownership::{ClaimStamp, NeedsSweep, Ownership};
+pub(crate) use claim::{ClaimOutcome, ClaimRequest};
+pub(crate) use lease_table::{LeaseChanges, LeaseTable};
+pub(crate) use ownership::{Ownership, StartPermit};
+pub(crate) use session::WatcherGone;
+pub(crate) use watcher::Watcher;

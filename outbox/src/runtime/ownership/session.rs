@@ -4,13 +4,11 @@
 //! gone, long before its leases expire. A process therefore starts nothing unless its own session
 //! was verified a moment ago: peers wait for longer than a verification counts.
 
-use std::{
-    future::pending,
-    sync::atomic::{AtomicU64, Ordering},
-    time::Duration,
-};
+use std::{future::pending, time::Duration};
 
 use tokio::{sync::watch, time::Instant};
+
+use crate::store::SessionKey;
 
 /// A verification of the session counts for this long, from when the poll was sent.
 pub(super) const VERIFIED_FOR: Duration = Duration::from_millis(700);
@@ -19,55 +17,39 @@ pub(super) const VERIFIED_FOR: Duration = Duration::from_millis(700);
 /// need not be asked then.
 const REVERIFY_BEFORE: Duration = Duration::from_millis(300);
 
-/// Which session of this process. No number is used twice in one process, also if the watcher was
-/// started again: leases that were claimed in one session never count in another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct SessionNumber(u64);
-
-impl SessionNumber {
-    fn next() -> Self {
-        static LAST: AtomicU64 = AtomicU64::new(0);
-        Self(LAST.fetch_add(1, Ordering::Relaxed) + 1)
-    }
-}
-
 /// Whether peers still see that this process lives. The watcher writes it; the event loop and every
-/// [`StartPermit`](super::permit::StartPermit) read it. When the watcher is gone, it is `Lost`.
+/// [`StartPermit`](super::StartPermit) read it. When the watcher is gone, it is `Lost`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SessionState {
     /// Peers see no session of this process: only leases count.
     None,
     /// No peer reaps this process before `until`. Leases that were claimed in an earlier session
     /// may be gone.
-    Verified {
-        number: SessionNumber,
-        until: Instant,
-    },
+    Verified { key: SessionKey, until: Instant },
     /// Peers may have seen the session end.
     Lost,
 }
 
 impl SessionState {
     /// Whether work may start under leases that were claimed in this session.
-    pub(crate) fn is_verified(self, claimed_in: Option<SessionNumber>, now: Instant) -> bool {
+    pub(crate) fn is_verified(self, claimed_in: Option<SessionKey>, now: Instant) -> bool {
         match self {
             Self::None => true,
-            Self::Verified { number, until } => claimed_in == Some(number) && now < until,
+            Self::Verified { key, until } => claimed_in == Some(key) && now < until,
             Self::Lost => false,
         }
     }
 
     /// Whether the verification ends soon, or has ended and comes back with the next poll.
     pub(crate) fn needs_verifying(self, now: Instant) -> bool {
-        match self {
-            Self::Verified { until, .. } => until < now + REVERIFY_BEFORE,
-            Self::None | Self::Lost => false,
-        }
+        matches!(self, Self::Verified { until, .. } if until < now + REVERIFY_BEFORE)
     }
 
-    pub(crate) fn number(self) -> Option<SessionNumber> {
+    /// Which session it is. Each has its own key, also if the watcher was started again: leases that
+    /// were claimed in one session never count in another.
+    pub(crate) fn key(self) -> Option<SessionKey> {
         match self {
-            Self::Verified { number, .. } => Some(number),
+            Self::Verified { key, .. } => Some(key),
             Self::None | Self::Lost => None,
         }
     }
@@ -77,14 +59,9 @@ impl SessionState {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SessionWatch(Option<watch::Receiver<SessionState>>);
 
-/// What [`SessionWatch::changed`] saw.
+/// The watcher has panicked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum SessionChange {
-    /// The state is another one.
-    StateChanged,
-    /// The watcher has panicked.
-    WatcherGone,
-}
+pub(crate) struct WatcherGone;
 
 impl SessionWatch {
     pub(crate) fn state(&self) -> SessionState {
@@ -100,21 +77,19 @@ impl SessionWatch {
         self.0.is_some()
     }
 
-    /// Waits for a change; for ever without a watcher. Dropping it loses nothing.
-    pub(crate) async fn changed(&mut self) -> SessionChange {
-        let Some(state) = &mut self.0 else {
-            return pending().await;
-        };
-        let changed = state.changed().await;
-        changed.map_or(SessionChange::WatcherGone, |()| SessionChange::StateChanged)
+    /// Waits until the state is another one; for ever without a watcher. Dropping it loses nothing.
+    pub(crate) async fn changed(&mut self) -> Result<(), WatcherGone> {
+        match &mut self.0 {
+            Some(state) => state.changed().await.map_err(|_| WatcherGone),
+            None => pending().await,
+        }
     }
 
     /// Waits until the session is verified for the first time.
     pub(crate) async fn verified(&mut self) {
         if let Some(state) = &mut self.0 {
-            let is_verified = |state: &SessionState| state.number().is_some();
             // An error means that the watcher is gone, which the event loop notices.
-            let _ = state.wait_for(is_verified).await;
+            let _ = state.wait_for(|state| state.key().is_some()).await;
         }
     }
 }
@@ -131,11 +106,9 @@ impl SessionReporter {
 
     /// Peers see a new session of this process, in which the database answered what was asked at
     /// `asked_at`.
-    pub(super) fn session_opened(&self, asked_at: Instant) {
-        self.0.send_replace(SessionState::Verified {
-            number: SessionNumber::next(),
-            until: asked_at + VERIFIED_FOR,
-        });
+    pub(super) fn session_opened(&self, key: SessionKey, asked_at: Instant) {
+        let until = asked_at + VERIFIED_FOR;
+        self.0.send_replace(SessionState::Verified { key, until });
     }
 
     /// The database answered in this session what was asked at `asked_at`.
@@ -160,7 +133,7 @@ impl SessionReporter {
     /// The session is gone, or may be. Changes nothing if there is none.
     pub(super) fn session_lost(&self) {
         self.0.send_if_modified(|state| {
-            let had_session = state.number().is_some();
+            let had_session = state.key().is_some();
             if had_session {
                 *state = SessionState::Lost;
             }
@@ -193,8 +166,8 @@ mod tests {
         let (reporter, watch) = SessionReporter::new(SessionState::None);
         let is_verified = |claimed_in, now| watch.state().is_verified(claimed_in, now);
         assert!(is_verified(None, now));
-        reporter.session_opened(now);
-        let first = watch.state().number();
+        reporter.session_opened(SessionKey::new(), now);
+        let first = watch.state().key();
         assert!(!is_verified(None, now));
         assert!(is_verified(first, now + VERIFIED_FOR / 2));
         assert!(!is_verified(first, now + VERIFIED_FOR));
@@ -203,23 +176,23 @@ mod tests {
         assert!(!is_verified(first, now + VERIFIED_FOR * 2));
         reporter.session_lost();
         assert!(!is_verified(first, now + VERIFIED_FOR));
-        reporter.session_opened(now + VERIFIED_FOR);
+        reporter.session_opened(SessionKey::new(), now + VERIFIED_FOR);
         assert!(!is_verified(first, now + VERIFIED_FOR));
-        assert!(is_verified(watch.state().number(), now + VERIFIED_FOR));
+        assert!(is_verified(watch.state().key(), now + VERIFIED_FOR));
     }
 
     #[tokio::test(start_paused = true)]
     async fn what_was_claimed_in_a_session_of_a_watcher_that_died_does_not_count_in_the_next() {
         let now = Instant::now();
         let (reporter, mut watch) = SessionReporter::new(SessionState::None);
-        reporter.session_opened(now);
-        let claimed_in = watch.state().number();
-        watch.changed().await;
+        reporter.session_opened(SessionKey::new(), now);
+        let claimed_in = watch.state().key();
+        assert_eq!(watch.changed().await, Ok(()));
         drop(reporter);
-        assert_eq!(watch.changed().await, SessionChange::WatcherGone);
+        assert_eq!(watch.changed().await, Err(WatcherGone));
         assert!(!watch.state().is_verified(claimed_in, now));
         let (reporter, watch) = SessionReporter::new(SessionState::Lost);
-        reporter.session_opened(now);
+        reporter.session_opened(SessionKey::new(), now);
         assert!(!watch.state().is_verified(claimed_in, now));
     }
 }

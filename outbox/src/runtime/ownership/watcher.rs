@@ -1,6 +1,6 @@
 //! Signs of other processes, on a connection of its own.                                    (I/O)
 //!
-//! The watcher raises [`WakeSignals`] when records were published or partitions changed hands.
+//! The watcher raises [signals](crate::runtime::signals) when records were published or partitions changed hands.
 //! Where the database has session locks, the lock on this connection also shows peers that this
 //! process lives ([`session`](super::session)), and the watcher finds peers that do not
 //! ([`FailureDetector`]). Nothing depends on it but speed: without it, leases expire and the poll
@@ -8,20 +8,19 @@
 
 use std::{sync::Arc, time::Duration};
 
-use sqlx::Pool;
-use tokio::time::{Instant, sleep_until};
+use sqlx::Result;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 use uuid::Uuid;
 
-use super::failure_detector::FailureDetector;
-use super::poll_schedule::PollSchedule;
-use super::session::{SessionReporter, SessionState, SessionWatch};
-use crate::outbox::error::Operation;
+use super::{
+    failure_detector::FailureDetector,
+    poll_schedule::PollSchedule,
+    session::{SessionReporter, SessionState, SessionWatch},
+};
 use crate::{
-    runtime::{
-        backoff::DatabaseBackoff,
-        signals::{Signal, WakeSignals},
-    },
-    store::{Database, Notification, PollResult, SessionKey, Statements},
+    outbox::{Shared, clock::YEAR, error::Operation},
+    runtime::{backoff::DatabaseBackoff, signals::Signal},
+    store::{Database, Notification, PollResult, SessionKey, WatchSql},
 };
 
 /// With fewer connections than this the pool has none to spare for a watcher.
@@ -31,24 +30,19 @@ const MIN_POOL: u32 = 5;
 /// renewed on another connection.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What a watcher is made of.
-pub(crate) struct WatcherSettings<Db: Database> {
-    pub(crate) pool: Pool<Db>,
-    pub(crate) sql: Arc<Statements<Db>>,
-    pub(crate) owner: Uuid,
-    pub(crate) signals: Arc<WakeSignals>,
-    pub(crate) poll_interval: Duration,
-    pub(crate) lease_micros: i64,
-    /// Another watcher of this process has panicked. Peers may still see its session.
-    pub(crate) is_restart: bool,
-}
+/// The watcher's connection.
+type Link<Db> = <Db as WatchSql>::WatchConnection;
 
 /// Runs in a task of its own until the dispatcher has ended; its session ends with it, and peers
 /// see that.
 pub(crate) struct Watcher<Db: Database> {
-    settings: WatcherSettings<Db>,
+    outbox: Arc<Shared<Db>>,
+    owner: Uuid,
+    /// How long the instance's row is valid at first, in microseconds.
+    lease_micros: i64,
     session: SessionReporter,
     pooler: PoolerDetector,
+    backoff: DatabaseBackoff,
     /// This is not the watcher's first connection.
     is_reconnecting: bool,
     highest_id: i64,
@@ -56,46 +50,48 @@ pub(crate) struct Watcher<Db: Database> {
     ownership_digest: String,
 }
 
-/// Why the watcher has left a connection that did not fail.
-enum Ended {
-    DispatcherGone,
-    SessionChanged,
-    ConnectionLost,
-}
-
 impl<Db: Database> Watcher<Db> {
-    /// `None` where the pool is too small for it.
-    pub(crate) fn new(settings: WatcherSettings<Db>) -> Option<(Self, SessionWatch)> {
-        if settings.pool.options().get_max_connections() < MIN_POOL {
-            return None;
+    /// Starts a watcher, unless the pool is too small for it. `is_restart`: another watcher of this
+    /// process has panicked. Peers may still see its session.
+    pub(crate) fn start(
+        outbox: Arc<Shared<Db>>,
+        owner: Uuid,
+        lease_micros: i64,
+        is_restart: bool,
+    ) -> SessionWatch {
+        if outbox.pool.options().get_max_connections() < MIN_POOL {
+            return SessionWatch::default();
         }
-        let may_have_session = settings.is_restart && Db::HAS_SESSION_LOCKS;
+        let may_have_session = is_restart && Db::HAS_SESSION_LOCKS;
         let (session, watch) = SessionReporter::new(if may_have_session {
             SessionState::Lost
         } else {
             SessionState::None
         });
         let watcher = Self {
-            settings,
+            outbox,
+            owner,
+            lease_micros,
             session,
             pooler: PoolerDetector::default(),
+            backoff: DatabaseBackoff::default(),
             is_reconnecting: false,
             highest_id: 0,
             ownership_digest: String::new(),
         };
-        Some((watcher, watch))
+        tokio::spawn(watcher.run());
+        watch
     }
 
-    pub(crate) async fn run(mut self) {
-        let mut backoff = DatabaseBackoff::default();
+    async fn run(mut self) {
         while !self.session.is_dispatcher_gone() {
-            let ended = self.watch_one_connection(&mut backoff).await;
+            let ended = self.watch_one_connection().await;
             self.session.session_lost();
             if let Err(error) = ended {
-                let delay = backoff.failed(Operation::Watch, &error);
+                let delay = self.backoff.failed(Operation::Watch, &error);
                 // There is no connection, so nothing is lost with either branch.
                 tokio::select! {
-                    () = tokio::time::sleep(delay) => {}
+                    () = sleep(delay) => {}
                     () = self.session.dispatcher_gone() => {}
                 }
             }
@@ -105,89 +101,73 @@ impl<Db: Database> Watcher<Db> {
     /// One connection, from its beginning to its end. A connection that is still there goes back to
     /// the pool, so its session lock is released. One that is lost has none, and asking for a
     /// release would only connect again.
-    async fn watch_one_connection(
-        &mut self,
-        backoff: &mut DatabaseBackoff,
-    ) -> Result<(), sqlx::Error> {
-        let WatcherSettings { pool, sql, .. } = &self.settings;
-        let mut connection = with_timeout(Db::open(pool, sql)).await?;
-        let ended = self.watch_loop(&mut connection, backoff).await;
+    async fn watch_one_connection(&mut self) -> Result<()> {
+        let mut link = with_timeout(Db::open(&self.outbox.pool, &self.outbox.sql)).await?;
+        let ended = self.watch_loop(&mut link).await;
         let is_connected = match &ended {
-            Ok(Ended::DispatcherGone | Ended::SessionChanged) => true,
-            Ok(Ended::ConnectionLost) => false,
+            Ok(is_connected) => *is_connected,
             Err(error) => error.as_database_error().is_some(),
         };
-        let unlocked = if is_connected {
-            with_timeout(Db::unlock_session(&mut connection)).await
-        } else {
-            Ok(())
-        };
-        ended.and(unlocked)
+        if is_connected {
+            let unlocked = with_timeout(Db::unlock_session(&mut link)).await;
+            return ended.and(unlocked);
+        }
+        ended.map(drop)
     }
 
-    async fn watch_loop(
-        &mut self,
-        connection: &mut Db::WatchConnection,
-        backoff: &mut DatabaseBackoff,
-    ) -> Result<Ended, sqlx::Error> {
-        let session = self.open_session(connection).await?;
+    /// Watches until the dispatcher is gone, or this session or connection. Returns whether the
+    /// connection is still there.
+    async fn watch_loop(&mut self, link: &mut Link<Db>) -> Result<bool> {
+        let session = self.open_session(link).await?;
         let opened_at = Instant::now();
         let mut schedule = PollSchedule::new(
             Db::LONGEST_POLL_GAP,
-            self.settings.poll_interval,
+            self.outbox.config.poll_interval.min(YEAR),
             Db::HAS_NOTIFICATIONS && session.is_some(),
             opened_at,
         );
         let mut detector = FailureDetector::new(opened_at, self.is_reconnecting);
         self.is_reconnecting = true;
         // Whatever happened while nobody watched.
-        self.settings.signals.raise(Signal::OwnershipChanged);
-        self.settings.signals.raise(Signal::PeerPublished);
+        self.outbox.signals.raise(Signal::OwnershipChanged);
+        self.outbox.signals.raise(Signal::PeerPublished);
         while !self.session.is_dispatcher_gone() {
-            let poll = self.poll(connection, session).await?;
-            if session.is_some() {
-                if !poll.held {
-                    self.on_session_changed(connection, opened_at.elapsed())
-                        .await?;
-                    return Ok(Ended::SessionChanged);
-                }
-                if !poll.shown {
-                    // The instance's row was deleted, and a claim has written it anew.
-                    self.advertise(connection, session).await?;
-                    schedule.stop_listening();
-                }
+            let poll = self.poll(link, session).await?;
+            if session.is_some() && !poll.held {
+                self.on_session_changed(link, opened_at.elapsed()).await?;
+                return Ok(true);
             }
-            backoff.recovered();
+            if session.is_some() && !poll.shown {
+                // The instance's row was deleted, and a claim has written it anew.
+                self.advertise(link, session).await?;
+                schedule.stop_listening();
+            }
+            self.backoff.recovered();
             let now = Instant::now();
             if self.report_changes(&poll) {
                 schedule.changed(now);
             }
             for instance in detector.observe(&poll.gone, now) {
                 tracing::info!(%instance, "instance died; its partitions are free");
-                with_timeout(Db::reap_lost(connection, &self.settings.sql, instance)).await?;
-                self.settings.signals.raise(Signal::OwnershipChanged);
+                with_timeout(Db::reap_lost(link, &self.outbox.sql, instance)).await?;
+                self.outbox.signals.raise(Signal::OwnershipChanged);
             }
             if schedule.start_listening(&poll, now) {
-                self.set_listening(connection, true).await?;
+                self.set_listening(link, true).await?;
                 continue;
             }
             let next = now + schedule.next_gap(&poll, detector.has_suspects(), now);
-            if let Some(ended) = self.wait_for_sign(connection, &mut schedule, next).await? {
-                return Ok(ended);
+            if !self.wait_for_sign(link, &mut schedule, next).await? {
+                return Ok(false);
             }
         }
-        Ok(Ended::DispatcherGone)
+        Ok(true)
     }
 
     /// Polls, and reports that the session was verified if it still is this one.
-    async fn poll(
-        &self,
-        connection: &mut Db::WatchConnection,
-        session: Option<SessionKey>,
-    ) -> Result<PollResult, sqlx::Error> {
-        let WatcherSettings { sql, owner, .. } = &self.settings;
-        let asked_at = Instant::now();
-        let poll = Db::poll(connection, sql, *owner, session, self.highest_id);
+    async fn poll(&self, link: &mut Link<Db>, session: Option<SessionKey>) -> Result<PollResult> {
+        let (sql, asked_at) = (&self.outbox.sql, Instant::now());
+        let poll = Db::poll(link, sql, self.owner, session, self.highest_id);
         let poll = with_timeout(poll).await?;
         if session.is_some() && poll.held {
             self.session.verified(asked_at);
@@ -196,60 +176,42 @@ impl<Db: Database> Watcher<Db> {
     }
 
     /// Ties this process to the session of the connection, and lets peers see it.
-    async fn open_session(
-        &mut self,
-        connection: &mut Db::WatchConnection,
-    ) -> Result<Option<SessionKey>, sqlx::Error> {
+    async fn open_session(&mut self, link: &mut Link<Db>) -> Result<Option<SessionKey>> {
         if !Db::HAS_SESSION_LOCKS || self.pooler.is_found() {
-            self.advertise(connection, None).await?;
+            self.advertise(link, None).await?;
             return Ok(None);
         }
         let session = SessionKey::new();
-        with_timeout(Db::lock_session(connection, session)).await?;
+        with_timeout(Db::lock_session(link, session)).await?;
         self.session.session_opening();
         if !self.is_reconnecting {
-            let settings = &self.settings;
-            let (sql, micros) = (&settings.sql, settings.lease_micros);
-            let registered = Db::register(connection, sql, settings.owner, session, micros);
-            with_timeout(registered).await?;
+            let (sql, micros) = (&self.outbox.sql, self.lease_micros);
+            with_timeout(Db::register(link, sql, self.owner, session, micros)).await?;
         }
         let asked_at = Instant::now();
-        self.advertise(connection, Some(session)).await?;
+        self.advertise(link, Some(session)).await?;
         // Only now: a claim that was sent while peers saw the session before does not count.
-        self.session.session_opened(asked_at);
+        self.session.session_opened(session, asked_at);
         Ok(Some(session))
     }
 
     /// Lets peers see this session, or none.
-    async fn advertise(
-        &self,
-        connection: &mut Db::WatchConnection,
-        session: Option<SessionKey>,
-    ) -> Result<(), sqlx::Error> {
-        let WatcherSettings { sql, owner, .. } = &self.settings;
-        with_timeout(Db::advertise(connection, sql, *owner, session)).await
+    async fn advertise(&self, link: &mut Link<Db>, session: Option<SessionKey>) -> Result<()> {
+        with_timeout(Db::advertise(link, &self.outbox.sql, self.owner, session)).await
     }
 
-    async fn set_listening(
-        &self,
-        connection: &mut Db::WatchConnection,
-        is_listening: bool,
-    ) -> Result<(), sqlx::Error> {
-        let WatcherSettings { sql, owner, .. } = &self.settings;
-        with_timeout(Db::set_listening(connection, sql, *owner, is_listening)).await
+    async fn set_listening(&self, link: &mut Link<Db>, is_listening: bool) -> Result<()> {
+        let set = Db::set_listening(link, &self.outbox.sql, self.owner, is_listening);
+        with_timeout(set).await
     }
 
     /// The session is another one, though the connection was not lost.
-    async fn on_session_changed(
-        &mut self,
-        connection: &mut Db::WatchConnection,
-        lasted: Duration,
-    ) -> Result<(), sqlx::Error> {
+    async fn on_session_changed(&mut self, link: &mut Link<Db>, lasted: Duration) -> Result<()> {
         if self.pooler.session_changed(lasted) {
             tracing::warn!(
                 "connections share sessions, as behind a transaction-pooling proxy; peers replace a killed process only when its leases have expired"
             );
-            self.advertise(connection, None).await?;
+            self.advertise(link, None).await?;
             self.session.no_session();
         }
         Ok(())
@@ -261,39 +223,40 @@ impl<Db: Database> Watcher<Db> {
         let moved = poll.leases != self.ownership_digest;
         if published {
             self.highest_id = poll.highest;
-            self.settings.signals.raise(Signal::PeerPublished);
+            self.outbox.signals.raise(Signal::PeerPublished);
         }
         if moved {
             self.ownership_digest.clone_from(&poll.leases);
-            self.settings.signals.raise(Signal::OwnershipChanged);
+            self.outbox.signals.raise(Signal::OwnershipChanged);
         }
         published || moved
     }
 
-    /// Waits until the next poll. Returns why this connection has ended, if it has.
+    /// Waits until the next poll, or until the dispatcher is gone. Returns whether the connection is
+    /// still there.
     async fn wait_for_sign(
         &self,
-        connection: &mut Db::WatchConnection,
+        link: &mut Link<Db>,
         schedule: &mut PollSchedule,
         next: Instant,
-    ) -> Result<Option<Ended>, sqlx::Error> {
-        let signals = &self.settings.signals;
+    ) -> Result<bool> {
+        let signals = &self.outbox.signals;
         loop {
             // A notification that was not taken stays in the connection's buffer.
             let notification = tokio::select! {
-                notification = Db::next_notification(connection) => notification?,
-                () = sleep_until(next) => return Ok(None),
-                () = signals.verification_requested() => return Ok(None),
-                () = self.session.dispatcher_gone() => return Ok(Some(Ended::DispatcherGone)),
+                notification = Db::next_notification(link) => notification?,
+                () = sleep_until(next) => return Ok(true),
+                () = signals.verification_requested() => return Ok(true),
+                () = self.session.dispatcher_gone() => return Ok(true),
             };
             match notification {
-                Notification::ConnectionLost => return Ok(Some(Ended::ConnectionLost)),
+                Notification::ConnectionLost => return Ok(false),
                 Notification::OwnershipChanged => signals.raise(Signal::OwnershipChanged),
                 Notification::Published(partitions) => {
                     signals.peer_published_in(&partitions);
                     if schedule.notified(Instant::now()) {
-                        self.set_listening(connection, false).await?;
-                        return Ok(None);
+                        self.set_listening(link, false).await?;
+                        return Ok(true);
                     }
                 }
             }
@@ -327,10 +290,8 @@ impl PoolerDetector {
     }
 }
 
-async fn with_timeout<T>(
-    asked: impl Future<Output = Result<T, sqlx::Error>>,
-) -> Result<T, sqlx::Error> {
-    let answered = tokio::time::timeout(STATEMENT_TIMEOUT, asked).await;
+async fn with_timeout<T>(asked: impl Future<Output = Result<T>>) -> Result<T> {
+    let answered = timeout(STATEMENT_TIMEOUT, asked).await;
     answered.unwrap_or_else(|_| Err(sqlx::Error::Io(std::io::ErrorKind::TimedOut.into())))
 }
 

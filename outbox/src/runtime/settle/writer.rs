@@ -57,8 +57,8 @@ impl<Db: Database> Writer<Db> {
     ) {
         self.is_coalescing = !nothing_runs
             && now.duration_since(self.last_write) < COALESCE_TIME
-            && engine.completions() < COALESCE_RECORDS
-            && engine.has_only_completions();
+            && engine.lanes().completions() < COALESCE_RECORDS
+            && engine.lanes().has_only_completions();
         if !self.is_coalescing {
             self.start_now(engine, clock_offset);
         }
@@ -66,7 +66,7 @@ impl<Db: Database> Writer<Db> {
 
     /// Writes what there is to write, unless a batch is being written.
     pub(in crate::runtime) fn start_now(&mut self, engine: &mut Engine, clock_offset: i64) {
-        if !self.task.is_idle() || !engine.has_batch() {
+        if !self.task.is_idle() {
             return;
         }
         let Some(outgoing) = engine.take_batch(clock_offset) else {

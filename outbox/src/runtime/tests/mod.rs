@@ -13,7 +13,7 @@ mod reading;
 mod states;
 mod world;
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -25,9 +25,9 @@ use crate::{
         EventMatch, Invocation, Location, PerHandler, PermanentFailure, Registration, route::Router,
     },
     runtime::{
-        engine::{Engine, EngineOptions},
+        engine::Engine,
         lane::{HandlerSettings, LaneSettings},
-        ownership::lease_table::LeaseTable,
+        ownership::LeaseTable,
     },
 };
 
@@ -66,15 +66,8 @@ impl Setup {
     fn engine(self) -> Engine {
         let secs = Duration::from_secs;
         let leases = LeaseTable::new(Uuid::now_v7(), secs(30), secs(20), Instant::now());
-        let router = Arc::new(Router::for_tests(REGISTRATIONS.iter()));
-        Engine::new(EngineOptions {
-            lanes: self.settings(),
-            leases,
-            router,
-            renames: Vec::new(),
-            partitions: 2,
-            max_records: self.max_records,
-        })
+        let router = Router::for_tests(REGISTRATIONS.iter());
+        Engine::new(self.settings(), leases, router, 2, self.max_records)
     }
 }
 

@@ -197,7 +197,7 @@ pub(super) fn finish(world: &mut World) -> bool {
             world.laws.nothing_is_lost(&world.db);
             // The last fetch lets go of what it could have been wrong about.
             world.end_fetch(true);
-            assert_eq!(world.engine.leftovers(), None);
+            assert_eq!(world.engine.lanes().leftovers(), None);
             return round < 200;
         }
         world.start_fetch(true, true);

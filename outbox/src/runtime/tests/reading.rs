@@ -45,7 +45,7 @@ impl World {
             fetched: Fetched::default(),
         });
         for lane in self.fetch.iter().flat_map(|fetch| &fetch.plan.load) {
-            assert!(!self.engine.is_closing(lane.part), "reads {lane:?}");
+            assert!(!self.engine.lanes().is_closing(lane.part), "reads {lane:?}");
         }
         self.fetch.is_some()
     }
@@ -291,13 +291,13 @@ mod tests {
             world.take();
         }
         world.write_all();
-        assert_eq!(world.engine.in_memory(), 0, "four retries");
+        assert_eq!(world.engine.lanes().in_memory(), 0, "four retries");
         publish(&mut world, &[1, 3, 5]);
         read(&mut world);
         (20..40).for_each(|key| world.db.publish(key, "one", Some(1)));
         world.db.now += 10;
         world.start_fetch(false, true);
         world.end_fetch(true);
-        assert_eq!(world.engine.in_memory(), 8);
+        assert_eq!(world.engine.lanes().in_memory(), 8);
     }
 }

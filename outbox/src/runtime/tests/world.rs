@@ -147,7 +147,7 @@ impl World {
     pub(super) fn hand_over(&mut self, work: u8) {
         self.end_fetch(true);
         let fence = self.engine.leases().fence();
-        for lease in self.engine.claim_request(0, BTreeSet::new()).to_release {
+        for lease in self.engine.claim_request(BTreeSet::new()).to_release {
             if !self.db.is_ours(&fence, lease.part) {
                 // It was stolen before: what was written last, was not.
                 self.laws.restarted(|part| part == lease.part);

@@ -6,7 +6,7 @@
 use tokio::sync::Mutex;
 use tracing::{Instrument as _, Span};
 
-use crate::runtime::ownership::permit::StartPermit;
+use crate::runtime::ownership::StartPermit;
 use crate::{
     handler::{BoxError, Context, HandlerError, OpenTransaction, Outcome, invoke::after_fallback},
     outbox::Shared,

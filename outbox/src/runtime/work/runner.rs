@@ -18,7 +18,7 @@ use crate::{
         clock::{Clock as _, SystemClock},
     },
     registry::HandlerIx,
-    runtime::{engine::Engine, meters::Meters, ownership::permit::StartPermit},
+    runtime::{engine::Engine, meters::Meters, ownership::StartPermit},
     store::Database,
 };
 

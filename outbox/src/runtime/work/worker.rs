@@ -20,7 +20,7 @@ use crate::{
     runtime::{
         lane::{AttemptEnd, Burst, Work},
         meters::HandlerDurations,
-        ownership::permit::StartPermit,
+        ownership::StartPermit,
     },
     store::{Database, Fence},
 };
