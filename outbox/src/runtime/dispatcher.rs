@@ -37,20 +37,20 @@ impl<Db: Database> Outbox<Db> {
         if self.inner.registry.entries().is_empty() {
             return Err(Error::NothingToDispatch);
         }
-        let running = Running::new(&self.inner).ok_or(Error::AlreadyRunning)?;
+        if self.inner.running.swap(true, Ordering::AcqRel) {
+            return Err(Error::AlreadyRunning);
+        }
+        let running = Running(Arc::clone(&self.inner));
         let event_loop = EventLoop::start(self.clone()).await;
         let event_loop = event_loop.during(Operation::Claim)?;
+        self.inner.liveness.started();
         let (stop, stopped) = oneshot::channel();
-        let running = running.with_task();
         let task = tokio::spawn(async move {
             // Dropped with the task, also by a panic.
             let _running = running;
             event_loop.run(stopped).await;
         });
-        Ok(Dispatcher {
-            stop: Some(stop),
-            task,
-        })
+        Ok(Dispatcher { stop, task })
     }
 
     pub(crate) fn engine(&self, owner: Uuid) -> Engine {
@@ -58,8 +58,10 @@ impl<Db: Database> Outbox<Db> {
         // half of the pool at most.
         let connections = self.inner.pool.options().get_max_connections();
         let concurrency = |entry: &HandlerEntry| {
-            let default = if entry.transactions.any() {
-                (connections / 2).clamp(1, DEFAULT_CONCURRENCY)
+            let half = (connections / 2).clamp(1, DEFAULT_CONCURRENCY);
+            let is_transactional = entry.transactions.any();
+            let default = if is_transactional {
+                half
             } else {
                 DEFAULT_CONCURRENCY
             };
@@ -96,35 +98,13 @@ impl<Db: Database> Outbox<Db> {
     }
 }
 
-/// That a dispatcher of an outbox runs. [`Outbox::start`] takes it; dropped, another one may start.
-struct Running<Db: Database> {
-    inner: Arc<Shared<Db>>,
-    /// Its task was started, so [`Liveness`](crate::operations::health::Liveness) tells of it.
-    has_task: bool,
-}
-
-impl<Db: Database> Running<Db> {
-    fn new(inner: &Arc<Shared<Db>>) -> Option<Self> {
-        let was_running = inner.running.swap(true, Ordering::AcqRel);
-        (!was_running).then(|| Self {
-            inner: Arc::clone(inner),
-            has_task: false,
-        })
-    }
-
-    fn with_task(mut self) -> Self {
-        self.inner.liveness.started();
-        self.has_task = true;
-        self
-    }
-}
+/// That a dispatcher of an outbox runs. [`Outbox::start`] makes it; dropped, another one may start.
+struct Running<Db: Database>(Arc<Shared<Db>>);
 
 impl<Db: Database> Drop for Running<Db> {
     fn drop(&mut self) {
-        if self.has_task {
-            self.inner.liveness.stopped();
-        }
-        self.inner.running.store(false, Ordering::Release);
+        self.0.liveness.stopped();
+        self.0.running.store(false, Ordering::Release);
     }
 }
 
@@ -141,7 +121,7 @@ const MAX_BURST: usize = 32;
 /// others as soon as they find out, as if the process had died.
 #[must_use = "dropping it stops the dispatcher; keep it and call `shutdown`"]
 pub struct Dispatcher {
-    stop: Option<oneshot::Sender<Duration>>,
+    stop: oneshot::Sender<Duration>,
     task: JoinHandle<()>,
 }
 
@@ -160,12 +140,10 @@ impl Dispatcher {
     ///
     /// # Errors
     /// When the dispatcher had panicked.
-    pub async fn shutdown_within(mut self, limit: Duration) -> Result<()> {
-        if let Some(stop) = self.stop.take() {
-            // An error means that it has ended already.
-            let _ = stop.send(limit);
-        }
-        match (&mut self.task).await {
+    pub async fn shutdown_within(self, limit: Duration) -> Result<()> {
+        // An error means that it has ended already.
+        let _ = self.stop.send(limit);
+        match self.task.await {
             Err(error) if error.is_panic() => Err(Error::DispatcherPanicked),
             _ => Ok(()),
         }

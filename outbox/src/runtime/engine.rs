@@ -26,7 +26,9 @@ pub(crate) struct Engine {
     /// Shared with the fetch that is under way, which need not see what is added meanwhile.
     blocking_keys: Arc<BlockingKeys>,
     router: Arc<Router>,
-    search: RunnableSearch,
+    /// How many pages of pending records may come before a search for lanes that could run and are
+    /// not in memory, because the search walks everything that blocks. `None`: none is wanted.
+    pages_before_search: Option<u8>,
     /// Set by a request for a sweep; cleared only by a plan that reads pages from id 0. A sweep that
     /// meets a crowded memory is made later, not lost.
     sweep_owed: bool,
@@ -35,14 +37,6 @@ pub(crate) struct Engine {
     unhandled: Unhandled,
     /// How many partitions there are in all.
     partition_count: u16,
-}
-
-/// Whether to search for lanes that could run and are not in memory. The search walks everything that
-/// blocks, so a few pages of pending records come first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum RunnableSearch {
-    NotWanted,
-    Wanted { pages_first: u8 },
 }
 
 impl Engine {
@@ -61,7 +55,7 @@ impl Engine {
             watermarks: Watermarks::default(),
             blocking_keys: Arc::default(),
             router: Arc::new(router),
-            search: RunnableSearch::NotWanted,
+            pages_before_search: None,
             sweep_owed: false,
             max_records,
             unhandled: Unhandled::default(),

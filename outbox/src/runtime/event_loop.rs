@@ -15,7 +15,7 @@ use uuid::Uuid;
 use super::{
     engine::Engine,
     fetch::reader::{ReadAnswer, Reader},
-    fetch::{FetchPlan, Fetched, PollReason},
+    fetch::{FetchPlan, FetchSummary, Fetched, PollReason},
     housekeeping::Housekeeping,
     lane::OutgoingBatch,
     meters::Meters,
@@ -218,12 +218,13 @@ impl<Db: Database> EventLoop<Db> {
 
     fn on_fetched(&mut self, now: Instant, plan: &FetchPlan, fetched: Fetched) {
         self.reader.recovered();
-        let summary = self.engine.on_fetched(plan, fetched);
-        self.meters.late_found(summary.late_found);
-        if summary.looked_for_due {
-            self.timers.next_due(now, summary.next_due, summary.due > 0);
+        self.meters.late_found(fetched.late_found);
+        let (next_due, expects_late) = (fetched.next_due, fetched.expects_late);
+        let FetchSummary { new, due } = self.engine.on_fetched(plan, fetched);
+        if plan.due.is_some() {
+            self.timers.next_due(now, next_due, due > 0);
         }
-        if summary.new > 0 || summary.expects_late {
+        if new > 0 || expects_late {
             self.timers.expect_late(now);
         }
     }

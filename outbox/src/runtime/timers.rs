@@ -27,7 +27,7 @@ const DUE_AFTER: Duration = Duration::from_millis(100);
 
 /// When to read what. The event loop writes and reads it.
 #[derive(Debug)]
-pub(in crate::runtime) struct Timers {
+pub(crate) struct Timers {
     poll_interval: Duration,
     poll: Instant,
     /// Whether a signal says that the next poll will find something.
@@ -47,7 +47,7 @@ pub(in crate::runtime) struct Timers {
 }
 
 impl Timers {
-    pub(in crate::runtime) fn new(poll_interval: Duration, now: Instant) -> Self {
+    pub(crate) fn new(poll_interval: Duration, now: Instant) -> Self {
         Self {
             poll_interval,
             poll: now,
@@ -63,7 +63,7 @@ impl Timers {
         }
     }
 
-    pub(in crate::runtime) fn on_signals(&mut self, raised: Signals, now: Instant) {
+    pub(crate) fn on_signals(&mut self, raised: Signals, now: Instant) {
         if raised.has(Signal::Published) {
             self.published(now);
         }
@@ -109,67 +109,57 @@ impl Timers {
     }
 
     /// Everything is to be read again from id 0 now.
-    pub(in crate::runtime) fn sweep_now(&mut self, now: Instant) {
+    pub(crate) fn sweep_now(&mut self, now: Instant) {
         self.requested(now);
         self.sweep = now;
     }
 
     /// Nothing is read before then.
-    pub(in crate::runtime) fn wait_until(&mut self, then: Instant) {
+    pub(crate) fn wait_until(&mut self, then: Instant) {
         self.not_before = then;
     }
 
     /// A delivery was written that is due after this delay.
-    pub(in crate::runtime) fn due_in(&mut self, now: Instant, delay: Duration) {
+    pub(crate) fn due_in(&mut self, now: Instant, delay: Duration) {
         self.due = self.due.min(now + delay);
     }
 
     /// There is no room for due records. Without this, retries of all handlers would wait for the
     /// next poll.
-    pub(in crate::runtime) fn due_found_no_room(&mut self, now: Instant) {
+    pub(crate) fn due_found_no_room(&mut self, now: Instant) {
         self.due_in(now, DUE_AGAIN);
     }
 
-    pub(in crate::runtime) fn not_before(&self) -> Instant {
+    pub(crate) fn not_before(&self) -> Instant {
         self.not_before
     }
 
     /// What to read now.
-    pub(in crate::runtime) fn take_request(
-        &mut self,
-        now: Instant,
-        clock_offset: i64,
-    ) -> FetchRequest {
+    pub(crate) fn take_request(&mut self, now: Instant, clock_offset: i64) -> FetchRequest {
         let poll = self.take_poll(now);
         // A late record may be in any partition.
-        let late = self.take_late(now).then_some(PollReason::Signalled);
+        let late = self.late.take_if(|at| now >= *at);
         FetchRequest {
-            poll: late.or(poll),
+            poll: late.map(|_| PollReason::Signalled).or(poll),
             due: self.take_due(now),
-            sweep: self.take_sweep(now),
+            sweep: take_turn(&mut self.sweep, now, SWEEP_EVERY),
             clock_offset,
         }
     }
 
     fn take_poll(&mut self, now: Instant) -> Option<PollReason> {
-        let has_probed = match self.probe {
-            Some((at, gap)) if now >= at => {
-                let gap = (gap * 2).min(LONGEST_PROBE);
-                let since = self.published_at.map_or(gap, |at| now.duration_since(at));
-                self.probe = (since < self.poll_interval).then(|| (now + gap, gap));
-                if self.probes_due {
-                    self.due = now;
-                    self.probes_due = self.probe.is_some();
-                }
-                true
+        let probed = self.probe.take_if(|(at, _)| now >= *at);
+        if let Some((_, gap)) = probed {
+            let gap = (gap * 2).min(LONGEST_PROBE);
+            let since = self.published_at.map_or(gap, |at| now.duration_since(at));
+            self.probe = (since < self.poll_interval).then(|| (now + gap, gap));
+            if self.probes_due {
+                self.due = now;
+                self.probes_due = self.probe.is_some();
             }
-            _ => false,
-        };
-        let has_polled = now >= self.poll;
-        if has_polled {
-            self.poll = now + self.poll_interval;
         }
-        if has_probed || has_polled && std::mem::take(&mut self.is_signalled) {
+        let has_polled = take_turn(&mut self.poll, now, self.poll_interval);
+        if probed.is_some() || has_polled && std::mem::take(&mut self.is_signalled) {
             Some(PollReason::Signalled)
         } else {
             has_polled.then_some(PollReason::Timer)
@@ -177,33 +167,12 @@ impl Timers {
     }
 
     fn take_due(&mut self, now: Instant) -> bool {
-        let due = now >= self.due;
-        if due {
-            self.due = now + self.poll_interval;
-        }
-        due
-    }
-
-    fn take_late(&mut self, now: Instant) -> bool {
-        self.late.take_if(|at| now >= *at).is_some()
-    }
-
-    fn take_sweep(&mut self, now: Instant) -> bool {
-        let sweep = now >= self.sweep;
-        if sweep {
-            self.sweep = now + SWEEP_EVERY;
-        }
-        sweep
+        take_turn(&mut self.due, now, self.poll_interval)
     }
 
     /// The database said in how many microseconds a record is due. `has_new`: this fetch brought
     /// due records that were not in memory.
-    pub(in crate::runtime) fn next_due(
-        &mut self,
-        now: Instant,
-        micros: Option<i64>,
-        has_new: bool,
-    ) {
+    pub(crate) fn next_due(&mut self, now: Instant, micros: Option<i64>, has_new: bool) {
         let Some(micros) = micros else { return };
         let until = Duration::from_micros(u64::try_from(micros).unwrap_or(0));
         if until.is_zero() && !has_new {
@@ -217,20 +186,25 @@ impl Timers {
     }
 
     /// A transaction that is still open may commit a record below what was read.
-    pub(in crate::runtime) fn expect_late(&mut self, now: Instant) {
+    pub(crate) fn expect_late(&mut self, now: Instant) {
         self.late.get_or_insert(now + LATE_EVERY);
     }
 
-    pub(in crate::runtime) fn next_wake(&self) -> Instant {
+    pub(crate) fn next_wake(&self) -> Instant {
         let probe = self.probe.map(|(at, _)| at);
         let always = self.poll.min(self.due).min(self.sweep);
-        let next = self
-            .late
-            .into_iter()
-            .chain(probe)
-            .fold(always, Instant::min);
-        next.max(self.not_before)
+        let wakes = self.late.into_iter().chain(probe);
+        wakes.fold(always, Instant::min).max(self.not_before)
     }
+}
+
+/// Whether the time has come. Then the next time is `every` from now.
+fn take_turn(at: &mut Instant, now: Instant, every: Duration) -> bool {
+    let has_come = now >= *at;
+    if has_come {
+        *at = now + every;
+    }
+    has_come
 }
 
 #[cfg(test)]
@@ -241,7 +215,8 @@ mod tests {
 
     fn idle(now: Instant) -> Timers {
         let mut timers = Timers::new(Duration::from_secs(5), now);
-        assert!(timers.take_sweep(now) && timers.take_poll(now).is_some() && timers.take_due(now));
+        let request = timers.take_request(now, 0);
+        assert!(request.sweep && request.poll.is_some() && request.due);
         timers
     }
 
@@ -250,7 +225,7 @@ mod tests {
         let now = Instant::now();
         let mut timers = idle(now);
         assert_eq!(timers.next_wake(), now + Duration::from_secs(5));
-        assert!(timers.take_poll(now).is_none() && !timers.take_due(now) && !timers.take_late(now));
+        assert_eq!(timers.take_request(now, 0), FetchRequest::default());
         let then = now + Duration::from_secs(5);
         assert_eq!(timers.take_poll(then), Some(PollReason::Timer));
         timers.peer_published(then);

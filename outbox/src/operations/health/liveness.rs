@@ -48,13 +48,16 @@ impl Liveness {
         self.set(State::Running);
     }
 
-    /// Called while the event loop is dropped: a panic is still under way then.
+    /// Called while the event loop is dropped: a panic is still under way then. Changes nothing if
+    /// the event loop was not started.
     pub(crate) fn stopped(&self) {
-        self.set(if std::thread::panicking() {
-            State::Panicked
-        } else {
-            State::Stopped
-        });
+        if self.state() == State::Running {
+            self.set(if std::thread::panicking() {
+                State::Panicked
+            } else {
+                State::Stopped
+            });
+        }
     }
 
     fn set(&self, state: State) {
@@ -94,7 +97,11 @@ mod tests {
         }
         let liveness = Liveness::new();
         drop(Ends(&liveness));
+        assert_eq!(liveness.state(), State::NotStarted);
+        liveness.started();
+        drop(Ends(&liveness));
         assert_eq!(liveness.state(), State::Stopped);
+        liveness.started();
         let panicked = catch_unwind(|| {
             let _ends = Ends(&liveness);
             panic!("as the test wants it");

@@ -8,14 +8,14 @@ use smallvec::SmallVec;
 use crate::{
     registry::HandlerIx,
     runtime::{
-        engine::{Engine, RunnableSearch},
+        engine::Engine,
         fetch::{
             DuePlan, FetchPlan, FetchRequest, FetchSummary, Fetched, FindRunnable, PendingPlan,
             PollReason,
         },
         lane::Target,
     },
-    store::{FetchedRecord, LaneName},
+    store::{FetchedRecord, LaneName, RunnableOrder},
 };
 
 /// How many records are read at once: so many that a statement's own cost does not matter, and so few
@@ -32,9 +32,7 @@ impl Engine {
         let partitions = self.watermarks.partitions();
         if request.sweep {
             self.sweep_owed = true;
-            self.search = RunnableSearch::Wanted {
-                pages_first: PAGES_BEFORE_SEARCH,
-            };
+            self.pages_before_search = Some(PAGES_BEFORE_SEARCH);
         }
         if request.poll.is_some() || self.sweep_owed {
             self.watermarks.mark_unread();
@@ -44,17 +42,17 @@ impl Engine {
         let sweep = self.sweep_owed && pending.is_some();
         let find_runnable = self.plan_search(pending.is_some());
         let due = request.due && !self.is_full();
-        let is_needed = pending.is_some()
-            || due
-            || find_runnable != FindRunnable::No
-            || self.lanes.has_lanes_to_load();
-        if !is_needed || partitions.is_empty() {
+        let is_needed = pending.is_some() || due || find_runnable.is_some();
+        if !(is_needed || self.lanes.has_lanes_to_load()) || partitions.is_empty() {
             return None;
         }
         self.sweep_owed &= !sweep;
         Some(FetchPlan {
             partitions,
-            handlers: self.available_handlers(),
+            handlers: self
+                .available_handlers()
+                .map(|ix| self.router.id_of(ix))
+                .collect(),
             clock_offset: request.clock_offset,
             load: self.lanes.fetch_started(LANES_PER_FETCH),
             due: due.then(|| self.plan_due()),
@@ -70,8 +68,8 @@ impl Engine {
         if !self.has_room_for_page() {
             return None;
         }
-        let free = self.free_records();
-        let pages = self.watermarks.plan(free.min(RECORDS_PER_FETCH))?;
+        let room = self.free_records().min(RECORDS_PER_FETCH);
+        let pages = self.watermarks.plan(room)?;
         Some(PendingPlan {
             pages,
             in_memory: self.lanes.records_in_memory(),
@@ -89,66 +87,58 @@ impl Engine {
         }
     }
 
-    /// Whether this fetch searches for lanes that could run. The search for all handlers walks through
-    /// everything that blocks and finds hardly any, so pending records come first.
-    fn plan_search(&mut self, has_pending: bool) -> FindRunnable {
-        // Lanes in memory are found too; they must not hide the others.
-        let limit = self.max_records / 4 + self.lanes.lane_count();
-        let handlers = self.lanes.handlers_to_refill();
-        match &mut self.search {
-            RunnableSearch::Wanted {
-                pages_first: pages @ 1..,
-            } if has_pending => *pages -= 1,
-            RunnableSearch::Wanted { .. } => {
-                self.search = RunnableSearch::NotWanted;
-                for handler in handlers {
-                    self.lanes.refill_requested(handler);
-                }
-                return FindRunnable::OfAllHandlers { limit };
-            }
-            RunnableSearch::NotWanted => {}
-        }
-        if handlers.is_empty() {
-            return FindRunnable::No;
-        }
-        for handler in &handlers {
+    /// A search of all handlers walks through everything that blocks and finds hardly any lane, so
+    /// pending records come first.
+    fn plan_search(&mut self, has_pending: bool) -> Option<FindRunnable> {
+        let evicted = self.lanes.handlers_to_refill();
+        for handler in &evicted {
             self.lanes.refill_requested(*handler);
         }
-        FindRunnable::Refill { handlers, limit }
+        let searches_all = match &mut self.pages_before_search {
+            Some(pages @ 1..) if has_pending => {
+                *pages -= 1;
+                false
+            }
+            wanted => wanted.take().is_some(),
+        };
+        let (handlers, order) = if searches_all {
+            (
+                self.available_handlers().collect(),
+                RunnableOrder::EveryLane,
+            )
+        } else if evicted.is_empty() {
+            return None;
+        } else {
+            (evicted, RunnableOrder::OldestFirst)
+        };
+        Some(FindRunnable {
+            handlers,
+            order,
+            // Lanes in memory are found too; they must not hide the others.
+            limit: self.max_records / 4 + self.lanes.lane_count(),
+        })
     }
 
-    fn available_handlers(&self) -> Vec<&'static str> {
+    fn available_handlers(&self) -> impl Iterator<Item = HandlerIx> {
         let handlers = self.router.handlers();
-        handlers
-            .filter(|handler| self.lanes.is_available(*handler))
-            .map(|handler| self.router.id_of(handler))
-            .collect()
+        handlers.filter(|handler| self.lanes.is_available(*handler))
     }
 
     /// The fetch failed, and brought nothing. What it was to find is found by a sweep.
     pub(crate) fn on_fetch_failed(&mut self, plan: FetchPlan) {
         self.sweep_owed = true;
-        match plan.find_runnable {
-            FindRunnable::No => {}
-            FindRunnable::OfAllHandlers { .. } => {
-                self.search = RunnableSearch::Wanted { pages_first: 0 };
+        if let Some(search) = &plan.find_runnable {
+            match search.order {
+                RunnableOrder::EveryLane => self.pages_before_search = Some(0),
+                RunnableOrder::OldestFirst => self.mark_for_refill(search),
             }
-            FindRunnable::Refill { handlers, .. } => handlers
-                .iter()
-                .for_each(|handler| self.lanes.mark_for_refill(*handler)),
         }
         self.lanes.fetch_failed(plan.load);
     }
 
     /// The fetch succeeded: everything goes into its lanes. The order is part of the protocol.
     pub(crate) fn on_fetched(&mut self, plan: &FetchPlan, fetched: Fetched) -> FetchSummary {
-        let mut summary = FetchSummary {
-            looked_for_due: plan.due.is_some(),
-            next_due: fetched.next_due,
-            late_found: fetched.late_found,
-            expects_late: fetched.expects_late,
-            ..FetchSummary::default()
-        };
+        let mut summary = FetchSummary::default();
         if let Some(mut blocking_keys) = fetched.blocking_keys {
             // Only what was true before anything of this fetch is parked. What was written while it
             // was read is in memory.
@@ -219,22 +209,15 @@ impl Engine {
             }
         }
         // A search that found as many as it was to find may have missed others.
-        match &plan.find_runnable {
-            FindRunnable::OfAllHandlers { limit } if lanes.len() >= *limit => {
-                let handlers = plan.handlers.iter();
-                let handlers: Vec<_> = handlers.filter_map(|id| self.router.by_id(id)).collect();
-                self.mark_for_refill(&handlers);
-            }
-            FindRunnable::Refill { handlers, limit } if lanes.len() >= *limit => {
-                self.mark_for_refill(handlers);
-            }
-            FindRunnable::No | FindRunnable::OfAllHandlers { .. } | FindRunnable::Refill { .. } => {
-            }
+        if let Some(search) = &plan.find_runnable
+            && lanes.len() >= search.limit
+        {
+            self.mark_for_refill(search);
         }
     }
 
-    fn mark_for_refill(&mut self, handlers: &[HandlerIx]) {
-        for handler in handlers {
+    fn mark_for_refill(&mut self, search: &FindRunnable) {
+        for handler in &search.handlers {
             self.lanes.mark_for_refill(*handler);
         }
     }

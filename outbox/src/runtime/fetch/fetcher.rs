@@ -10,14 +10,14 @@ use uuid::Uuid;
 use crate::{
     runtime::{
         fetch::{
-            BlockingKeys, FetchPlan, Fetched, FindRunnable, LateWriters, PagePlan, PendingPlan,
+            BlockingKeys, FetchPlan, Fetched, LateWriters, PagePlan, PendingPlan,
             plan::group_by_lane,
         },
         ownership::{ClaimOutcome, ClaimRequest},
     },
     store::{
         Database, DueQuery, Fence, FetchedRecord, InMemory, KeptConnection, Lease, PendingQuery,
-        RunnableOrder, Statements,
+        Statements,
     },
 };
 
@@ -201,23 +201,15 @@ impl<Db: Database> Fetcher<Db> {
         plan: &FetchPlan,
         fetched: &mut Fetched,
     ) -> Result<(), sqlx::Error> {
-        let refilled: Vec<&str>;
-        let (handlers, order, limit) = match &plan.find_runnable {
-            FindRunnable::No => return Ok(()),
-            // Lanes that could run are in memory as a rule: hardly any is found.
-            FindRunnable::OfAllHandlers { limit } => {
-                (&*plan.handlers, RunnableOrder::EveryLane, *limit)
-            }
-            FindRunnable::Refill { handlers, limit } => {
-                let ids = handlers.iter().map(|handler| plan.router.id_of(*handler));
-                refilled = ids.collect();
-                (&*refilled, RunnableOrder::OldestFirst, *limit)
-            }
-        };
-        let (sql, partitions) = (&*self.sql, &plan.partitions);
-        let connection = self.link.connection().await?;
-        fetched.runnable =
-            Db::runnable_lanes(connection, sql, partitions, handlers, order, bound(limit)).await?;
+        if let Some(search) = &plan.find_runnable {
+            let (sql, partitions, limit) = (&*self.sql, &plan.partitions, bound(search.limit));
+            let handlers = search.handlers.iter().map(|ix| plan.router.id_of(*ix));
+            let handlers: Vec<&str> = handlers.collect();
+            let connection = self.link.connection().await?;
+            let (ids, order) = (&handlers, search.order);
+            fetched.runnable =
+                Db::runnable_lanes(connection, sql, partitions, ids, order, limit).await?;
+        }
         Ok(())
     }
 

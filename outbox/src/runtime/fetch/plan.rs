@@ -8,7 +8,7 @@ use hashbrown::{HashMap, HashSet};
 use crate::{
     registry::{HandlerIx, route::Router},
     runtime::fetch::{BlockingKeys, PagePlan},
-    store::{DueDeliveryName, FetchedDelivery, FetchedRecord, InMemory, LaneName},
+    store::{DueDeliveryName, FetchedDelivery, FetchedRecord, InMemory, LaneName, RunnableOrder},
 };
 
 /// What the timers ask for.
@@ -47,7 +47,7 @@ pub(crate) struct FetchPlan {
     pub(crate) pending: Option<PendingPlan>,
     /// Read pending records from id 0, and the keys in which something blocks. Only with `pending`.
     pub(crate) sweep: bool,
-    pub(crate) find_runnable: FindRunnable,
+    pub(crate) find_runnable: Option<FindRunnable>,
     pub(crate) blocking_keys: Arc<BlockingKeys>,
     pub(crate) router: Arc<Router>,
 }
@@ -75,19 +75,14 @@ pub(crate) struct PendingPlan {
     pub(crate) probe_first: bool,
 }
 
-/// Whether to search for lanes that could run and are not in memory.
+/// A search for lanes that could run and are not in memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum FindRunnable {
-    No,
-    /// A walk through everything that blocks.
-    OfAllHandlers {
-        limit: usize,
-    },
-    /// The oldest lanes of handlers whose lanes were evicted.
-    Refill {
-        handlers: Vec<HandlerIx>,
-        limit: usize,
-    },
+pub(crate) struct FindRunnable {
+    /// All that may run here now, or those whose lanes were evicted.
+    pub(crate) handlers: Vec<HandlerIx>,
+    /// Every lane of all handlers: hardly any is found. The oldest of those that were evicted.
+    pub(crate) order: RunnableOrder,
+    pub(crate) limit: usize,
 }
 
 /// What one fetch brought.
@@ -96,7 +91,7 @@ pub(crate) struct Fetched {
     pub(crate) loaded: Vec<(LaneName, Vec<FetchedDelivery>)>,
     pub(crate) due_records: Vec<FetchedRecord>,
     pub(crate) due_deliveries: Vec<FetchedDelivery>,
-    /// Microseconds until the next record or delivery is due.
+    /// Microseconds until the next record or delivery is due; none or less if it is overdue.
     pub(crate) next_due: Option<i64>,
     pub(crate) pending: Vec<FetchedRecord>,
     /// Of the lanes of all records above, those in which something blocks: key, then handlers.
@@ -110,21 +105,13 @@ pub(crate) struct Fetched {
     pub(crate) expects_late: bool,
 }
 
-/// What came of a fetch, for the timers and the meters.
+/// How much of what a fetch brought was not in memory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct FetchSummary {
     /// Records and deliveries that were not in memory.
     pub(crate) new: usize,
     /// Of those, the ones that had become due.
     pub(crate) due: usize,
-    /// The fetch looked for what is due, so `next_due` says something.
-    pub(crate) looked_for_due: bool,
-    /// Microseconds until the next record or delivery is due; none or less if it is overdue.
-    pub(crate) next_due: Option<i64>,
-    /// Records with ids below those that had been read of their partition before.
-    pub(crate) late_found: usize,
-    /// An open transaction may still bring such a record.
-    pub(crate) expects_late: bool,
 }
 
 impl DuePlan {

@@ -4,11 +4,7 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use super::{
-    periodic::Periodic,
-    prune::{PRUNE_EVERY, forget, prune, retention},
-    sample::sample,
-};
+use super::{periodic::Periodic, prune, sample::sample};
 use crate::{
     outbox::Outbox,
     runtime::{engine::Engine, meters::Gauges, ownership::ClaimOutcome},
@@ -18,40 +14,34 @@ use crate::{
 
 /// Periodic tasks that no record waits for. The event loop owns it. Dropped, the tasks are aborted: between two
 /// of its statements nothing of a task is half done.
-pub(in crate::runtime) struct Housekeeping<Db: Database> {
+pub(crate) struct Housekeeping<Db: Database> {
     outbox: Outbox<Db>,
-    /// Finished records. `None` after [`stop_pruning`](Self::stop_pruning).
+    /// `None` after [`stop_pruning`](Self::stop_pruning).
     prune: Option<Periodic>,
-    /// Commands and messages.
-    forget: Option<Periodic>,
     /// `None` where sampling is off or no recorder is installed.
     sample: Option<Periodic>,
     gauges: Arc<Gauges>,
 }
 
 impl<Db: Database> Housekeeping<Db> {
-    pub(in crate::runtime) fn new(outbox: Outbox<Db>, now: Instant) -> Self {
+    pub(crate) fn new(outbox: Outbox<Db>, now: Instant) -> Self {
         let config = &outbox.inner.config;
         let samples = config.metrics.sampling && is_recorded();
-        let sample = samples.then(|| Periodic::new(config.metrics.sample_interval, now));
-        let prunes = || Periodic::new(PRUNE_EVERY, now + PRUNE_EVERY);
         Self {
-            prune: retention(&outbox).map(|_| prunes()),
-            forget: Some(prunes()),
-            sample,
+            prune: Some(Periodic::new(prune::EVERY, now + prune::EVERY)),
+            sample: samples.then(|| Periodic::new(config.metrics.sample_interval, now)),
             gauges: Arc::new(Gauges::new()),
             outbox,
         }
     }
 
     /// Starts the tasks whose time has come.
-    pub(in crate::runtime) fn start(&mut self, now: Instant, engine: &Engine, running: usize) {
+    pub(crate) fn start(&mut self, now: Instant, engine: &Engine, running: usize) {
         let outbox = &self.outbox;
         if let Some(task) = &mut self.prune {
-            task.start(now, || prune(outbox.clone(), engine.leases().fence()));
-        }
-        if let Some(task) = &mut self.forget {
-            task.start(now, || forget(outbox.clone()));
+            task.start(now, || {
+                prune::prune(outbox.clone(), engine.leases().fence())
+            });
         }
         if let Some(task) = &mut self.sample {
             let gauges = &self.gauges;
@@ -61,25 +51,24 @@ impl<Db: Database> Housekeeping<Db> {
         }
     }
 
-    pub(in crate::runtime) fn next_wake(&self) -> Option<Instant> {
-        let tasks = [&self.prune, &self.forget, &self.sample];
-        tasks.into_iter().flatten().map(Periodic::next_wake).min()
+    pub(crate) fn next_wake(&self) -> Option<Instant> {
+        let tasks = self.prune.iter().chain(&self.sample);
+        tasks.map(Periodic::next_wake).min()
     }
 
     /// Shows what a claim saw.
-    pub(in crate::runtime) fn set_ownership(&self, outcome: &ClaimOutcome) {
+    pub(crate) fn set_ownership(&self, outcome: &ClaimOutcome) {
         let (owned, unowned) = (outcome.leases.len(), outcome.view.unowned());
         let instances = outcome.decision.peers + 1;
         self.gauges.set_ownership(owned, unowned, instances);
     }
 
-    pub(in crate::runtime) fn stop_pruning(&mut self) {
+    pub(crate) fn stop_pruning(&mut self) {
         self.prune = None;
-        self.forget = None;
     }
 
     /// Stops everything. The gauges show from now on that nothing is known.
-    pub(in crate::runtime) fn stop(&mut self) {
+    pub(crate) fn stop(&mut self) {
         self.stop_pruning();
         self.sample = None;
         self.gauges.clear();

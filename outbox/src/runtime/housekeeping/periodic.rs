@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tokio::{task::JoinHandle, time::Instant};
+use tokio::{task::JoinSet, time::Instant};
 
 use crate::outbox::clock::YEAR;
 
@@ -11,7 +11,8 @@ use crate::outbox::clock::YEAR;
 pub(super) struct Periodic {
     every: Duration,
     next: Instant,
-    running: Option<JoinHandle<()>>,
+    /// The task, while it runs.
+    running: JoinSet<()>,
 }
 
 impl Periodic {
@@ -19,7 +20,7 @@ impl Periodic {
         Self {
             every: every.min(YEAR),
             next: first,
-            running: None,
+            running: JoinSet::new(),
         }
     }
 
@@ -32,8 +33,10 @@ impl Periodic {
         let is_due = now >= self.next;
         if is_due {
             self.next = now + self.every;
-            if self.running.as_ref().is_none_or(JoinHandle::is_finished) {
-                self.running = Some(tokio::spawn(task()));
+            // Takes out the one that has ended, also by a panic.
+            self.running.try_join_next();
+            if self.running.is_empty() {
+                self.running.spawn(task());
             }
         }
         is_due
@@ -41,14 +44,6 @@ impl Periodic {
 
     pub(super) fn next_wake(&self) -> Instant {
         self.next
-    }
-}
-
-impl Drop for Periodic {
-    fn drop(&mut self) {
-        if let Some(running) = self.running.take() {
-            running.abort();
-        }
     }
 }
 

@@ -4,47 +4,46 @@ use std::{sync::Arc, time::Duration};
 
 use crate::{
     config::Retention,
-    outbox::error::Operation,
-    outbox::{Outbox, Result},
+    outbox::{Outbox, Result, error::Operation},
     runtime::meters::database_error,
     store::{Database, Fence},
 };
 
-pub(super) const PRUNE_EVERY: Duration = Duration::from_secs(60);
+pub(super) const EVERY: Duration = Duration::from_secs(60);
 
-/// How long finished records are kept. `None`: for ever.
-pub(super) fn retention<Db: Database>(outbox: &Outbox<Db>) -> Option<Duration> {
-    match outbox.inner.config.processing.retention {
-        Retention::For(time) => Some(time),
-        // Records that were discarded, or kept under another setting.
-        Retention::Delete => Some(Duration::ZERO),
-        Retention::Forever => None,
+/// Removes everything that is older than it is to be kept. The next run removes what this one did
+/// not.
+pub(super) async fn prune<Db: Database>(outbox: Outbox<Db>, fence: Arc<Fence>) {
+    let (pruned, forgotten) = tokio::join!(prune_records(&outbox, &fence), forget(&outbox));
+    for error in [pruned.err(), forgotten.err()].into_iter().flatten() {
+        database_error(Operation::Prune);
+        let (operation, error) = (Operation::Prune.as_str(), anyhow::Error::from(error));
+        tracing::warn!(
+            operation,
+            error = format!("{error:#}"),
+            "database error; retrying in a minute"
+        );
     }
 }
 
-/// Removes finished records that are older than they are to be kept. Each process removes those of
-/// its own partitions.
-pub(super) async fn prune<Db: Database>(outbox: Outbox<Db>, fence: Arc<Fence>) {
-    let Some(time) = retention(&outbox) else {
-        return;
+/// Removes finished records. Each process removes those of its own partitions.
+async fn prune_records<Db: Database>(outbox: &Outbox<Db>, fence: &Fence) -> Result<()> {
+    let time = match outbox.inner.config.processing.retention {
+        Retention::For(time) => time,
+        // Records that were discarded, or kept under another setting.
+        Retention::Delete => Duration::ZERO,
+        Retention::Forever => return Ok(()),
     };
     let operations = outbox.operations();
-    match operations.prune_within(time, Some(&fence)).await {
-        Ok(0) => {}
-        Ok(records) => tracing::debug!(records, "finished records removed"),
-        Err(error) => failed(error),
+    let records = operations.prune_within(time, Some(fence)).await?;
+    if records > 0 {
+        tracing::debug!(records, "finished records removed");
     }
+    Ok(())
 }
 
-/// Removes commands and messages that are older than they are to be remembered. Every process does;
-/// what one has removed the others do not find.
-pub(super) async fn forget<Db: Database>(outbox: Outbox<Db>) {
-    if let Err(error) = try_forget(&outbox).await {
-        failed(error);
-    }
-}
-
-async fn try_forget<Db: Database>(outbox: &Outbox<Db>) -> Result<()> {
+/// Removes commands and messages. Every process does; what one has removed the others do not find.
+async fn forget<Db: Database>(outbox: &Outbox<Db>) -> Result<()> {
     let operations = outbox.operations();
     if let Some(time) = outbox.inner.command_retention {
         operations.prune_commands(time).await?;
@@ -53,15 +52,4 @@ async fn try_forget<Db: Database>(outbox: &Outbox<Db>) -> Result<()> {
         operations.prune_inbox(time).await?;
     }
     Ok(())
-}
-
-/// The next run removes what this one did not.
-fn failed(error: crate::outbox::Error) {
-    database_error(Operation::Prune);
-    let (operation, error) = (Operation::Prune.as_str(), anyhow::Error::from(error));
-    tracing::warn!(
-        operation,
-        error = format!("{error:#}"),
-        "database error; retrying in a minute"
-    );
 }

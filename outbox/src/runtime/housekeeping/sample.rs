@@ -4,9 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::time::timeout;
 
-use crate::outbox::error::Operation;
 use crate::{
-    outbox::Outbox,
+    outbox::{Outbox, error::Operation},
     runtime::meters::{Gauges, database_error},
     store::Database,
 };

@@ -7,9 +7,7 @@ use sqlx::Sqlite;
 use crate::{
     record::OutboxEvent,
     registry::{Registered, Registration, route::Router},
-    runtime::fetch::{
-        BlockingKeys, FetchPlan, Fetched, Fetcher, FindRunnable, PagePlan, PendingPlan,
-    },
+    runtime::fetch::{BlockingKeys, FetchPlan, Fetched, Fetcher, PagePlan, PendingPlan},
     store::{FetchedRecord, Page},
     testing::Kit,
 };
@@ -48,7 +46,7 @@ fn plan(after: i64, sweep: bool) -> FetchPlan {
             probe_first: false,
         }),
         sweep,
-        find_runnable: FindRunnable::No,
+        find_runnable: None,
         blocking_keys: Arc::new(BlockingKeys::default()),
         router: Arc::new(Router::for_tests([].into_iter())),
         partitions,

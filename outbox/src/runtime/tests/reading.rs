@@ -6,9 +6,7 @@ use tokio::time::Instant;
 
 use crate::runtime::tests::world::World;
 use crate::{
-    runtime::fetch::{
-        FetchPlan, FetchRequest, Fetched, FindRunnable, PollReason, plan::group_by_lane,
-    },
+    runtime::fetch::{FetchPlan, FetchRequest, Fetched, PollReason, plan::group_by_lane},
     store::{DueDeliveryName, FetchedDelivery, InMemory, OpenWriters},
 };
 
@@ -109,15 +107,10 @@ impl World {
                 }
             }
             5 => {
-                fetched.runnable = match &plan.find_runnable {
-                    FindRunnable::No => Vec::new(),
-                    FindRunnable::OfAllHandlers { limit } => {
-                        db.runnable(parts, &plan.handlers, *limit)
-                    }
-                    FindRunnable::Refill { handlers, limit } => {
-                        let ids = handlers.iter().map(|handler| plan.router.id_of(*handler));
-                        db.runnable(parts, &ids.collect::<Vec<_>>(), *limit)
-                    }
+                if let Some(search) = &plan.find_runnable {
+                    let ids = search.handlers.iter().map(|ix| plan.router.id_of(*ix));
+                    let ids: Vec<&str> = ids.collect();
+                    fetched.runnable = db.runnable(parts, &ids, search.limit);
                 }
             }
             6 => fetched.add_blocked(db.blocked(&fetched.lanes_to_check(plan))),
@@ -162,7 +155,7 @@ mod tests {
         Setup,
         world::{End, World},
     };
-    use crate::runtime::fetch::FindRunnable;
+    use crate::store::RunnableOrder;
 
     fn world() -> World {
         World::new(Setup {
@@ -242,8 +235,9 @@ mod tests {
         let mut world = world();
         let looks = |world: &mut World| {
             let started = world.start_fetch(false, false);
-            let look = world.fetch.as_ref().map(|fetch| &fetch.plan.find_runnable);
-            let look = matches!(look, Some(FindRunnable::OfAllHandlers { .. }));
+            let fetch = world.fetch.as_ref();
+            let search = fetch.and_then(|fetch| fetch.plan.find_runnable.as_ref());
+            let look = search.is_some_and(|search| search.order == RunnableOrder::EveryLane);
             world.end_fetch(true);
             (started, look)
         };
