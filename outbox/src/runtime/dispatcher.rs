@@ -1,25 +1,16 @@
 //! [`Outbox::start`], and [`Dispatcher`], the handle that a program keeps.
 
-use std::{
-    fmt,
-    sync::{Arc, atomic::Ordering},
-    time::Duration,
-};
+use std::{fmt, sync::Arc, sync::atomic::Ordering, time::Duration};
 
 use tokio::{sync::oneshot, task::JoinHandle, time::Instant};
 use uuid::Uuid;
 
 use super::{engine::Engine, event_loop::EventLoop};
 use crate::{
-    outbox::{
-        Error, Outbox, Result, Shared,
-        error::{DbContext as _, Operation},
-    },
+    outbox::error::{DbContext as _, Operation},
+    outbox::{Error, Outbox, Result, Shared},
     registry::{HandlerEntry, PermanentFailure, route::Router},
-    runtime::{
-        lane::{HandlerSettings, LaneSettings},
-        ownership::LeaseTable,
-    },
+    runtime::{lane, ownership::LeaseTable},
     store::Database,
 };
 
@@ -58,14 +49,9 @@ impl<Db: Database> Outbox<Db> {
         // half of the pool at most.
         let connections = self.inner.pool.options().get_max_connections();
         let concurrency = |entry: &HandlerEntry| {
-            let half = (connections / 2).clamp(1, DEFAULT_CONCURRENCY);
-            let is_transactional = entry.transactions.any();
-            let default = if is_transactional {
-                half
-            } else {
-                DEFAULT_CONCURRENCY
-            };
-            entry.concurrency().unwrap_or(default)
+            let (is_transactional, half) = (entry.transactions.any(), (connections / 2).max(1));
+            let most = if is_transactional { half } else { u32::MAX };
+            entry.concurrency().unwrap_or(DEFAULT_CONCURRENCY.min(most))
         };
         self.engine_with(owner, concurrency, MAX_BURST)
     }
@@ -79,13 +65,13 @@ impl<Db: Database> Outbox<Db> {
         max_burst: usize,
     ) -> Engine {
         let inner = &self.inner;
-        let handlers = inner.registry.per_handler(|entry| HandlerSettings {
+        let handlers = inner.registry.per_handler(|entry| lane::HandlerSettings {
             id: entry.id(),
             concurrency: concurrency(entry),
             is_transactional: entry.transactions.any(),
             skips_failed: entry.on_permanent_failure() == PermanentFailure::Skip,
         });
-        let lanes = LaneSettings {
+        let lanes = lane::LaneSettings {
             stop_on_failure: inner.config.processing.stop_on_first_failure,
             max_burst,
             handlers,

@@ -7,12 +7,9 @@ use std::sync::Arc;
 
 use crate::{
     registry::{HandlerIx, route::Router},
-    runtime::{
-        fetch::{BlockingKeys, Watermarks},
-        lane::{AttemptEnd, Availability, Burst, LaneSettings, Lanes, OutgoingBatch, Work},
-        meters::Unhandled,
-        ownership::LeaseTable,
-    },
+    runtime::fetch::{BlockingKeys, Watermarks},
+    runtime::lane::{AttemptEnd, Availability, Burst, LaneSettings, Lanes, OutgoingBatch, Work},
+    runtime::{meters::Unhandled, ownership::LeaseTable},
 };
 
 /// Leases, watermarks and lanes, kept in step. Knows no connection, no task and no clock: the event
@@ -119,18 +116,15 @@ impl Engine {
         let paused: Vec<HandlerIx> = paused.collect();
         let mut has_resumed = false;
         for handler in self.router.handlers() {
-            let id = self.router.id_of(handler);
-            match (self.lanes.is_available(handler), paused.contains(&handler)) {
-                (true, true) => {
-                    tracing::info!(handler = id, "handler paused");
-                    self.lanes.set_availability(handler, Availability::Paused);
-                }
-                (false, false) => {
-                    tracing::info!(handler = id, "handler resumed");
-                    self.lanes.set_availability(handler, Availability::Here);
-                    has_resumed = true;
-                }
-                (true, false) | (false, true) => {}
+            let (id, is_paused) = (self.router.id_of(handler), paused.contains(&handler));
+            let was_paused = !self.lanes.is_available(handler);
+            if is_paused && !was_paused {
+                tracing::info!(handler = id, "handler paused");
+                self.lanes.set_availability(handler, Availability::Paused);
+            } else if was_paused && !is_paused {
+                tracing::info!(handler = id, "handler resumed");
+                self.lanes.set_availability(handler, Availability::Here);
+                has_resumed = true;
             }
         }
         has_resumed

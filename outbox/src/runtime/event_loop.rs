@@ -6,10 +6,7 @@ mod shutdown;
 
 use std::{sync::Arc, time::Duration};
 
-use tokio::{
-    sync::oneshot,
-    time::{Instant, sleep_until, timeout},
-};
+use tokio::{sync::oneshot, time, time::Instant};
 use uuid::Uuid;
 
 use super::{
@@ -72,7 +69,7 @@ impl<Db: Database> EventLoop<Db> {
         if Db::HAS_SESSION_LOCKS {
             // Before the first claim: a process must not own anything while no peer would see its end.
             let verified = event_loop.ownership.session().verified();
-            let _ = timeout(SESSION_TIMEOUT, verified).await;
+            let _ = time::timeout(SESSION_TIMEOUT, verified).await;
         }
         event_loop.start_claim(Instant::now());
         match event_loop.reader.finished().await {
@@ -97,9 +94,8 @@ impl<Db: Database> EventLoop<Db> {
 
             // Each part starts what it can. A part that is busy, or has nothing to do, returns.
             self.start_work(now);
-            let (offset, nothing_runs) = (self.outbox.inner.offset(), self.runner.is_idle());
-            self.writer
-                .start(now, &mut self.engine, offset, nothing_runs);
+            let (offset, is_idle) = (self.outbox.inner.offset(), self.runner.is_idle());
+            self.writer.start(now, &mut self.engine, offset, is_idle);
             self.start_reading(now);
             let running = self.runner.running_count();
             self.housekeeping.start(now, &self.engine, running);
@@ -113,7 +109,7 @@ impl<Db: Database> EventLoop<Db> {
                 written = self.writer.finished() => self.on_written(written),
                 raised = signals.raised() => self.on_signals(raised),
                 changed = self.ownership.session().changed() => self.on_session(changed),
-                () = sleep_until(next_wake) => self.meters.woken_by_timer(),
+                () = time::sleep_until(next_wake) => self.meters.woken_by_timer(),
                 asked = &mut stop => break asked.ok(),
             }
         };
@@ -139,8 +135,7 @@ impl<Db: Database> EventLoop<Db> {
             return;
         }
         if now >= self.ownership.claim_at(&self.engine) {
-            self.start_claim(now);
-            return;
+            return self.start_claim(now);
         }
         self.reader.evict_if_crowded(now, &mut self.engine);
         let request = self.timers.take_request(now, self.outbox.inner.offset());
@@ -166,14 +161,12 @@ impl<Db: Database> EventLoop<Db> {
         match answer {
             Ok(ReadAnswer::Claimed(Ok(outcome))) => self.on_claimed(now, outcome),
             Ok(ReadAnswer::Fetched(plan, Ok(fetched))) => self.on_fetched(now, &plan, fetched),
-            Ok(ReadAnswer::Claimed(Err(error))) => {
-                self.on_read_failed(now, Operation::Claim, &error);
-            }
+            Ok(ReadAnswer::Claimed(Err(error))) => self.on_error(now, Operation::Claim, &error),
             Ok(ReadAnswer::Fetched(plan, Err(error))) => {
                 self.engine.on_fetch_failed(*plan);
                 // What this fetch would have found has to be found by another one.
                 self.timers.sweep_now(now);
-                self.on_read_failed(now, Operation::Fetch, &error);
+                self.on_error(now, Operation::Fetch, &error);
             }
             // Only a shutdown renews and leaves.
             Ok(ReadAnswer::Renewed(..) | ReadAnswer::Left(..)) => {}
@@ -181,7 +174,7 @@ impl<Db: Database> EventLoop<Db> {
         }
     }
 
-    fn on_read_failed(&mut self, now: Instant, operation: Operation, error: &sqlx::Error) {
+    fn on_error(&mut self, now: Instant, operation: Operation, error: &sqlx::Error) {
         let delay = self.reader.failed(operation, error);
         self.ownership.request_claim();
         self.timers.wait_until(now + delay);
@@ -189,7 +182,7 @@ impl<Db: Database> EventLoop<Db> {
 
     fn on_claimed(&mut self, now: Instant, outcome: ClaimOutcome) {
         self.reader.recovered();
-        let has_gained = !self.apply_leases(&outcome).gained.is_empty();
+        let has_gained = self.apply_leases(&outcome);
         let (ownership, engine) = (&mut self.ownership, &mut self.engine);
         if ownership.rebalance(now, outcome, has_gained, engine) {
             self.timers.sweep_now(now);
@@ -197,23 +190,23 @@ impl<Db: Database> EventLoop<Db> {
     }
 
     /// What is owned from now on. Invocations of lost partitions are cancelled, and memory forgets
-    /// them, before anything is closed or opened.
-    fn apply_leases(&mut self, outcome: &ClaimOutcome) -> LeaseChanges {
-        let (leases, peers) = (&outcome.leases, outcome.decision.peers);
-        let changes = self.ownership.apply_leases(leases, &mut self.engine);
-        let LeaseChanges { gained, lost } = &changes;
+    /// them, before anything is closed or opened. Returns whether partitions were gained.
+    fn apply_leases(&mut self, outcome: &ClaimOutcome) -> bool {
+        let (owned, peers) = (outcome.leases.len(), outcome.decision.peers);
+        let ownership = &mut self.ownership;
+        let LeaseChanges { gained, lost } =
+            ownership.apply_leases(&outcome.leases, &mut self.engine);
         if !lost.is_empty() {
             tracing::warn!(partitions = ?lost, "leases lost; running handlers cancelled");
             let cancelled = self.runner.cancel(|partition| lost.contains(&partition));
-            self.engine.drop_partitions(lost, &cancelled);
+            self.engine.drop_partitions(&lost, &cancelled);
             self.meters.leases_lost(lost.len());
         }
         if !gained.is_empty() {
-            let (gained, owned) = (gained.len(), leases.len());
-            tracing::info!(gained, owned, peers, "partitions gained");
+            tracing::info!(gained = gained.len(), owned, peers, "partitions gained");
         }
         self.housekeeping.set_ownership(outcome);
-        changes
+        !gained.is_empty()
     }
 
     fn on_fetched(&mut self, now: Instant, plan: &FetchPlan, fetched: Fetched) {
@@ -231,8 +224,7 @@ impl<Db: Database> EventLoop<Db> {
 
     fn on_written(&mut self, written: Result<OutgoingBatch, TaskPanicked>) {
         let Ok(written) = written else {
-            self.reset();
-            return;
+            return self.reset();
         };
         self.meters.written(written.batch());
         // Only now: a fetch before the delivery was written would find nothing.
@@ -272,20 +264,17 @@ impl<Db: Database> EventLoop<Db> {
 
     /// The earliest of what the parts say. What needs the reader waits for it.
     fn next_wake(&mut self, now: Instant) -> Instant {
-        let not_before = if self.reader.is_idle() {
-            self.timers.not_before()
-        } else {
-            self.timers.not_before().max(now + BUSY_WAKE)
-        };
+        let is_idle = self.reader.is_idle();
+        let not_before = if is_idle { now } else { now + BUSY_WAKE };
         let claim_at = self.ownership.claim_at(&self.engine);
-        let wakes = [Some(claim_at), self.reader.next_wake()].into_iter();
-        let read_at = wakes.flatten().fold(self.timers.next_wake(), Instant::min);
+        let wakes = self.reader.next_wake().into_iter().chain([claim_at]);
+        let read_at = wakes.fold(self.timers.next_wake(), Instant::min);
         let wakes = [
             self.writer.next_wake(),
             self.runner.next_wake(now),
             self.housekeeping.next_wake(),
         ];
-        let wakes = wakes.into_iter().flatten();
-        wakes.fold(read_at.max(not_before), Instant::min)
+        let first = read_at.max(not_before).max(self.timers.not_before());
+        wakes.into_iter().flatten().fold(first, Instant::min)
     }
 }

@@ -52,10 +52,8 @@ impl<Db: Database> EventLoop<Db> {
             let offset = self.outbox.inner.offset();
             self.writer.start_now(&mut self.engine, offset);
             departure.to_release.extend(self.engine.release_drained());
-            let wakes = [
-                self.start_departing(now, &mut departure),
-                self.runner.next_wake(now),
-            ];
+            let departs_at = self.start_departing(now, &mut departure);
+            let wakes = [departs_at, self.runner.next_wake(now)];
             let next_wake = wakes.into_iter().flatten().fold(deadline, Instant::min);
             tokio::select! {
                 () = self.runner.finished() => self.runner.on_finished(&mut self.engine, &self.meters),

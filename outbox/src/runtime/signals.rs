@@ -2,10 +2,8 @@
 
 use std::{
     collections::HashSet,
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicU8, Ordering},
-    },
+    sync::atomic::{AtomicU8, Ordering},
+    sync::{Mutex, PoisonError},
 };
 
 use tokio::sync::Notify;

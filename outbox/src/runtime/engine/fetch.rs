@@ -5,16 +5,14 @@ use std::sync::Arc;
 use hashbrown::{HashMap, HashSet};
 use smallvec::SmallVec;
 
+use super::Engine;
 use crate::{
     registry::HandlerIx,
-    runtime::{
-        engine::Engine,
-        fetch::{
-            DuePlan, FetchPlan, FetchRequest, FetchSummary, Fetched, FindRunnable, PendingPlan,
-            PollReason,
-        },
-        lane::Target,
+    runtime::fetch::{
+        DuePlan, FetchPlan, FetchRequest, FetchSummary, Fetched, FindRunnable, PendingPlan,
+        PollReason,
     },
+    runtime::lane::Target,
     store::{FetchedRecord, LaneName, RunnableOrder},
 };
 
@@ -47,14 +45,13 @@ impl Engine {
             return None;
         }
         self.sweep_owed &= !sweep;
+        let load = self.lanes.fetch_started(LANES_PER_FETCH);
+        let handlers = self.available_handlers();
         Some(FetchPlan {
             partitions,
-            handlers: self
-                .available_handlers()
-                .map(|ix| self.router.id_of(ix))
-                .collect(),
+            handlers: handlers.map(|ix| self.router.id_of(ix)).collect(),
             clock_offset: request.clock_offset,
-            load: self.lanes.fetch_started(LANES_PER_FETCH),
+            load,
             due: due.then(|| self.plan_due()),
             pending,
             sweep,
@@ -148,8 +145,9 @@ impl Engine {
             self.blocking_keys = Arc::new(blocking_keys);
         }
         let open: HashSet<u16> = self.watermarks.partitions().into_iter().collect();
+        let is_open = |row: &FetchedRecord| open.contains(&row.part);
         for due in fetched.due_deliveries {
-            if open.contains(&due.fetched.part)
+            if is_open(&due.fetched)
                 && let Some(handler) = self.router.by_id(&due.handler)
             {
                 summary.due += usize::from(self.lanes.admit_due(handler, due));
@@ -165,11 +163,11 @@ impl Engine {
             self.watermarks.advance(&pending.pages, &fetched.pending);
         }
         let blocked = &fetched.blocked;
-        for record in fetched.due_records {
-            summary.due += usize::from(self.admit(record, blocked, &open));
+        for row in fetched.due_records.into_iter().filter(is_open) {
+            summary.due += usize::from(self.admit(row, blocked));
         }
-        for record in fetched.pending {
-            summary.new += usize::from(self.admit(record, blocked, &open));
+        for row in fetched.pending.into_iter().filter(is_open) {
+            summary.new += usize::from(self.admit(row, blocked));
         }
         self.admit_runnable(plan, &fetched.runnable);
         self.lanes.fetch_ended();
@@ -178,16 +176,8 @@ impl Engine {
     }
 
     /// Whether the record was not in memory.
-    fn admit(
-        &mut self,
-        fetched: FetchedRecord,
-        blocked: &HashMap<String, HashSet<String>>,
-        open: &HashSet<u16>,
-    ) -> bool {
-        if !open.contains(&fetched.part) {
-            return false;
-        }
-        let record = &fetched.record;
+    fn admit(&mut self, row: FetchedRecord, blocked: &HashMap<String, HashSet<String>>) -> bool {
+        let record = &row.record;
         let handlers = self.router.handlers_of(&record.event);
         if handlers.is_empty() {
             self.unhandled.found(&record.event);
@@ -199,7 +189,7 @@ impl Engine {
         };
         // Most records have one handler: no allocation for those.
         let targets: SmallVec<[Target; 1]> = handlers.iter().map(target).collect();
-        self.lanes.admit_record(fetched, &targets)
+        self.lanes.admit_record(row, &targets)
     }
 
     fn admit_runnable(&mut self, plan: &FetchPlan, lanes: &[LaneName]) {

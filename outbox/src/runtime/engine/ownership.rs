@@ -4,12 +4,10 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use tokio::time::Instant;
 
+use super::Engine;
 use crate::{
     registry::HandlerIx,
-    runtime::{
-        engine::Engine,
-        ownership::{ClaimRequest, LeaseChanges, LeaseTable},
-    },
+    runtime::ownership::{ClaimRequest, LeaseChanges, LeaseTable},
     store::Lease,
 };
 
@@ -41,13 +39,11 @@ impl Engine {
     /// Forgets closing partitions of which nothing is in memory. The caller releases their leases.
     pub(crate) fn release_drained(&mut self) -> Vec<Lease> {
         let drained = self.lanes.drained();
-        if !drained.is_empty() {
-            self.lanes.drop_partitions(&drained, &[]);
+        if drained.is_empty() {
+            return Vec::new();
         }
-        let blocking_keys = Arc::make_mut(&mut self.blocking_keys);
-        drained
-            .iter()
-            .for_each(|partition| blocking_keys.drop_partition(*partition));
+        self.lanes.drop_partitions(&drained, &[]);
+        self.remove_partitions(&drained);
         self.leases.remove(&drained)
     }
 
@@ -55,16 +51,27 @@ impl Engine {
     /// [drops](Self::drop_partitions) them.
     pub(crate) fn on_claimed(&mut self, leases: &[Lease], asked_at: Instant) -> LeaseChanges {
         let changes = self.leases.update(leases, asked_at);
+        self.remove_partitions(&changes.lost);
+        self.add_partitions(&changes.gained);
+        changes
+    }
+
+    /// These partitions are read from now on. Until they were, anything in them may block.
+    fn add_partitions(&mut self, partitions: &[u16]) {
         let blocking_keys = Arc::make_mut(&mut self.blocking_keys);
-        for partition in &changes.lost {
-            self.watermarks.remove(*partition);
-            blocking_keys.drop_partition(*partition);
-        }
-        for partition in &changes.gained {
+        for partition in partitions {
             self.watermarks.add(*partition);
             blocking_keys.assume_all(*partition);
         }
-        changes
+    }
+
+    /// These partitions are no longer read, and no longer owned.
+    fn remove_partitions(&mut self, partitions: &[u16]) {
+        let blocking_keys = Arc::make_mut(&mut self.blocking_keys);
+        for partition in partitions {
+            self.watermarks.remove(*partition);
+            blocking_keys.drop_partition(*partition);
+        }
     }
 
     /// These partitions belong to others now: memory forgets everything about them. `cancelled`: the
@@ -86,11 +93,7 @@ impl Engine {
             .filter(|partition| self.lanes.is_closing(*partition))
             .take(count - open.len())
             .collect();
-        let blocking_keys = Arc::make_mut(&mut self.blocking_keys);
-        for partition in &reopened {
-            self.watermarks.add(*partition);
-            blocking_keys.assume_all(*partition);
-        }
+        self.add_partitions(&reopened);
         self.lanes.reopen(&reopened);
         !reopened.is_empty()
     }

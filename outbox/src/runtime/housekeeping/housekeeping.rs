@@ -37,11 +37,9 @@ impl<Db: Database> Housekeeping<Db> {
 
     /// Starts the tasks whose time has come.
     pub(crate) fn start(&mut self, now: Instant, engine: &Engine, running: usize) {
-        let outbox = &self.outbox;
+        let (outbox, leases) = (&self.outbox, engine.leases());
         if let Some(task) = &mut self.prune {
-            task.start(now, || {
-                prune::prune(outbox.clone(), engine.leases().fence())
-            });
+            task.start(now, || prune::prune(outbox.clone(), leases.fence()));
         }
         if let Some(task) = &mut self.sample {
             let gauges = &self.gauges;

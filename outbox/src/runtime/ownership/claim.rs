@@ -92,18 +92,13 @@ impl ClaimRequest {
         &self,
         connection: &mut Db::Connection,
         sql: &Statements<Db>,
-        leases: &[Lease],
+        owned: &[Lease],
     ) -> sqlx::Result<()> {
         const REQUEUE_AT_ONCE: i64 = 5_000;
-        let Fence {
-            owner,
-            leases: owned,
-        } = &*self.fence;
-        let gained = leases.iter().filter(|lease| !owned.contains(lease));
-        let fence = Fence {
-            owner: *owner,
-            leases: gained.copied().collect(),
-        };
+        let before = &self.fence.leases;
+        let gained = owned.iter().filter(|lease| !before.contains(lease));
+        let (owner, leases) = (self.fence.owner, gained.copied().collect());
+        let fence = Fence { owner, leases };
         if fence.leases.is_empty() {
             return Ok(());
         }

@@ -33,20 +33,19 @@ pub(crate) struct ClaimDecision {
 impl ClaimDecision {
     /// `offered_before`: what `me` has left to the others for long enough.
     pub(crate) fn decide(view: &ClusterView, me: Uuid, offered_before: &BTreeSet<Lease>) -> Self {
-        let (expired, alive): (Vec<&Instance>, Vec<&Instance>) = view
-            .instances
-            .iter()
-            .filter(|instance| instance.id != me)
-            .partition(|instance| instance.expired());
+        let others = view.instances.iter().filter(|other| other.id != me);
+        let (expired, alive): (Vec<&Instance>, Vec<&Instance>) =
+            others.partition(|other| other.expired());
         let before_me = alive.iter().filter(|other| other.id < me).count();
         let share = fair_share(view.leases.len(), alive.len() + 1, before_me);
         let owned = view.leases_of(me).len();
 
         // Each instance starts at another partition: otherwise all would try to take the same ones.
         let start = before_me * view.leases.len() / (alive.len() + 1);
-        let mut rows: Vec<_> = view.leases.iter().collect();
-        rows.sort_unstable_by_key(|row| row.part);
-        rows.rotate_left(start);
+        let mut unowned: Vec<_> = view.leases.iter().collect();
+        unowned.sort_unstable_by_key(|row| row.part);
+        unowned.rotate_left(start);
+        unowned.retain(|row| row.owner.is_none() || row.expired && row.owner != Some(me));
 
         let mut missing = share.saturating_sub(owned);
         let mut decision = Self {
@@ -56,11 +55,7 @@ impl ClaimDecision {
             next_expiry: alive.iter().map(|instance| instance.expires_in).min(),
             ..Self::default()
         };
-        for row in rows {
-            let is_unowned = row.owner.is_none() || row.expired && row.owner != Some(me);
-            if !is_unowned {
-                continue;
-            }
+        for row in unowned {
             let lease = row.lease();
             if missing > 0 || offered_before.contains(&lease) {
                 missing = missing.saturating_sub(1);

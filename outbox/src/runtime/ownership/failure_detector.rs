@@ -23,8 +23,8 @@ const AFTER_OUTAGE_GRACE: Duration = Duration::from_millis(2500);
 pub(super) struct FailureDetector {
     /// By instance and session: an instance may have opened another session in between.
     missing_since: HashMap<(Uuid, String), Instant>,
-    started_at: Instant,
-    after_outage: bool,
+    /// Nobody is reaped before this, if this process has just lost its own connection.
+    not_before: Option<Instant>,
 }
 
 impl FailureDetector {
@@ -32,8 +32,7 @@ impl FailureDetector {
     pub(super) fn new(now: Instant, after_outage: bool) -> Self {
         Self {
             missing_since: HashMap::new(),
-            started_at: now,
-            after_outage,
+            not_before: after_outage.then(|| now + AFTER_OUTAGE_GRACE),
         }
     }
 
@@ -42,8 +41,7 @@ impl FailureDetector {
         let name = |lost: &LostSession| (lost.id, lost.session.clone());
         self.missing_since
             .retain(|known, _| lost.iter().any(|lost| name(lost) == *known));
-        let may_reap =
-            !self.after_outage || now.duration_since(self.started_at) >= AFTER_OUTAGE_GRACE;
+        let may_reap = self.not_before.is_none_or(|at| now >= at);
         let mut dead = Vec::new();
         for lost in lost {
             let since = *self.missing_since.entry(name(lost)).or_insert(now);

@@ -13,22 +13,13 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// When surplus partitions are handed over. The event loop writes and reads it. Dropped with the
 /// dispatcher, which releases everything.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct HandOver {
     draining_since: Option<Instant>,
     /// Nothing is handed over before this.
     paused_until: Option<Instant>,
-    next_pause: Duration,
-}
-
-impl Default for HandOver {
-    fn default() -> Self {
-        Self {
-            draining_since: None,
-            paused_until: None,
-            next_pause: FIRST_PAUSE,
-        }
-    }
+    /// How long the last pause was; zero before the first.
+    last_pause: Duration,
 }
 
 impl HandOver {
@@ -64,14 +55,13 @@ impl HandOver {
     /// kept for a while. The pause doubles each time.
     pub(crate) fn pause(&mut self, now: Instant) {
         self.draining_since = None;
-        self.paused_until = Some(now + self.next_pause);
-        self.next_pause = (self.next_pause * 2).min(LONGEST_PAUSE);
+        self.last_pause = (self.last_pause * 2).clamp(FIRST_PAUSE, LONGEST_PAUSE);
+        self.paused_until = Some(now + self.last_pause);
     }
 
     pub(crate) fn next_check(&self) -> Option<Instant> {
-        self.draining_since
-            .map(|since| since + DRAIN_TIMEOUT)
-            .or(self.paused_until)
+        let drained_by = self.draining_since.map(|since| since + DRAIN_TIMEOUT);
+        drained_by.or(self.paused_until)
     }
 }
 

@@ -32,17 +32,12 @@ pub(crate) struct LeaseChanges {
 }
 
 impl LeaseTable {
-    pub(crate) fn new(
-        owner: Uuid,
-        duration: Duration,
-        renew_before: Duration,
-        now: Instant,
-    ) -> Self {
+    pub(crate) fn new(owner: Uuid, lease: Duration, renew_before: Duration, now: Instant) -> Self {
         let leases = Vec::new();
         Self {
             fence: Arc::new(Fence { owner, leases }),
             valid_until: now,
-            duration: duration.min(YEAR),
+            duration: lease.min(YEAR),
             renew_before: renew_before.min(YEAR),
             has_claimed: false,
         }

@@ -4,12 +4,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use tokio::time::Instant;
 
-use super::{
-    claim::{ClaimOutcome, ClaimRequest},
-    hand_over::HandOver,
-    lease_table::LeaseChanges,
-    session::SessionWatch,
-};
+use super::{ClaimOutcome, ClaimRequest, LeaseChanges, hand_over::HandOver, session::SessionWatch};
 use crate::{
     outbox::clock::YEAR,
     runtime::{engine::Engine, signals::WakeSignals},

@@ -111,10 +111,8 @@ impl PollSchedule {
             2.. => self.gap_alone,
             1 => Duration::ZERO,
             0 => {
-                let idle = now.duration_since(self.changed_at);
-                (idle / IDLE_DIVISOR)
-                    .max(SHORTEST_GAP)
-                    .min(self.longest_gap)
+                let gap = now.duration_since(self.changed_at) / IDLE_DIVISOR;
+                gap.max(SHORTEST_GAP).min(self.longest_gap)
             }
         };
         if has_suspects {
