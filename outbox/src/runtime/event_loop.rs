@@ -193,9 +193,8 @@ impl<Db: Database> EventLoop<Db> {
     /// them, before anything is closed or opened. Returns whether partitions were gained.
     fn apply_leases(&mut self, outcome: &ClaimOutcome) -> bool {
         let (owned, peers) = (outcome.leases.len(), outcome.decision.peers);
-        let ownership = &mut self.ownership;
-        let LeaseChanges { gained, lost } =
-            ownership.apply_leases(&outcome.leases, &mut self.engine);
+        let (ownership, engine) = (&mut self.ownership, &mut self.engine);
+        let LeaseChanges { gained, lost } = ownership.apply_leases(&outcome.leases, engine);
         if !lost.is_empty() {
             tracing::warn!(partitions = ?lost, "leases lost; running handlers cancelled");
             let cancelled = self.runner.cancel(|partition| lost.contains(&partition));
