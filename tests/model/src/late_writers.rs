@@ -1,18 +1,18 @@
-//! From where to read: the watermark's companion, as in `outbox/src/runtime/fetch/late_writers.rs`, with sets as
-//! bits and nothing else changed.
+//! From where to read again, as in `outbox/src/runtime/fetch/late_writers.rs`, with sets as bits and
+//! nothing else changed.
 
 use crate::scenario::{PARTITIONS, TRANSACTIONS};
 
-/// Which writers may still bring a low id, and where those that writers_ended were not looked for yet.
+/// The writers that may still bring a low id, and from where to read again after one has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct LateWriters {
-    /// The highest id that had been seen before the last look.
+    /// The highest id that the process had read before it last asked for the writers.
     highest: u8,
     groups: [WriterGroup; TRANSACTIONS],
     reread_from: [Option<u8>; PARTITIONS],
 }
 
-/// Writers that were first seen at the same look. Without writers it is none.
+/// Writers that the same question found first. A group without writers is no group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 struct WriterGroup {
     above: u8,
@@ -30,13 +30,13 @@ impl Default for LateWriters {
 }
 
 impl LateWriters {
-    /// Whether there is something to be looked for although nothing new was read.
+    /// Whether a record may be committed below what was read.
     #[must_use]
     pub fn expects_late(&self) -> bool {
         self.groups[0].writers != 0 || self.reread_from.iter().any(Option::is_some)
     }
 
-    /// Takes a look: `highest` was seen before the writers were asked for.
+    /// The process asked for the writers, after it had read up to `highest`.
     pub fn observe(&mut self, holds: [bool; PARTITIONS], highest: u8, writers: u8) {
         let above = self.writers_ended(highest, writers);
         self.highest = highest;
@@ -50,7 +50,7 @@ impl LateWriters {
         }
     }
 
-    /// These partitions are to be read again from there.
+    /// These partitions are to be read again from above this id.
     pub fn reread(&mut self, holds: [bool; PARTITIONS], above: u8) {
         for (partition, floor) in self.reread_from.iter_mut().enumerate() {
             if holds[partition] {

@@ -192,9 +192,9 @@ impl Protocol {
         for p in self.partitions().filter(|p| refused[*p]) {
             let in_partition = self.in_partition(world, p);
             if self.makes(Mistake::ForgetsRefusal) {
-                world.workers[w].leases[p] = KnownLease::default()
+                world.workers[w].leases[p] = KnownLease::default();
             } else {
-                world.workers[w].leases[p].refused = true
+                world.workers[w].leases[p].refused = true;
             }
             world.workers[w].forget(in_partition);
         }

@@ -44,9 +44,9 @@ impl Protocol {
     pub(super) fn wake(&self, world: &mut World, w: usize) {
         world.workers[w].notified = false;
         if self.scenario.keeps_flag {
-            world.workers[w].listening = Listening::Notified
+            world.workers[w].listening = Listening::Notified;
         } else {
-            self.stop_listening(world, w)
+            self.stop_listening(world, w);
         }
     }
 
@@ -76,9 +76,9 @@ impl Protocol {
             return;
         }
         if self.makes(Mistake::TakesFlagDownLater) {
-            world.workers[w].taking_flag_down = true
+            world.workers[w].taking_flag_down = true;
         } else {
-            world.db.instances[w].listening = false
+            world.db.instances[w].listening = false;
         }
     }
 
