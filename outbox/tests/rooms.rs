@@ -1,7 +1,7 @@
 //! Which room of `outbox/src` may name which. A room is a folder or file directly below `src`; in
 //! `runtime` every folder and file is a room of its own.
 //!
-//! The test reads every `crate::` path outside of comments and tests. A new dependency between two
+//! The test reads every `crate::` and `super::` path outside of comments and tests. A new dependency between two
 //! rooms fails here until somebody adds it to a table, and so has decided that it is wanted.
 
 #![expect(
@@ -31,11 +31,11 @@ const MAY_NAME: &[(&str, &str)] = &[
 
     ("runtime::dispatcher", "outbox store registry operations runtime::event_loop runtime::engine runtime::lane"),
     ("runtime::event_loop", "outbox store telemetry runtime::backoff runtime::engine runtime::timers \
-        runtime::signals runtime::single_task runtime::meters runtime::ownership runtime::fetch runtime::work \
+        runtime::signals runtime::single_task runtime::meters runtime::lane runtime::ownership runtime::fetch runtime::work \
         runtime::settle runtime::housekeeping"),
     ("runtime::shutdown", "outbox store runtime::event_loop runtime::engine runtime::backoff runtime::single_task \
         runtime::fetch runtime::ownership runtime::work runtime::settle"),
-    ("runtime::timers", "runtime::engine runtime::fetch"),
+    ("runtime::timers", "runtime::engine runtime::fetch runtime::signals"),
     ("runtime::signals", "store"),
     ("runtime::single_task", "outbox store"),
     ("runtime::backoff", "outbox retry runtime::meters"),
@@ -100,12 +100,19 @@ fn a_room_names_only_the_rooms_that_it_may() {
 #[test]
 fn a_tree_of_paths_is_read() {
     let text = "use crate::{a::b, runtime::{c::D as E, F, g::*}};\n// crate::no::path\nlet x = crate::h::I::new();";
-    let paths = crate_paths(text);
-    let rooms: Vec<String> = paths
-        .iter()
-        .map(|path| room(&path.iter().map(|part| &**part).collect::<Vec<_>>()))
-        .collect();
-    assert_eq!(rooms, ["a", "runtime::c", "runtime", "runtime::g", "h"]);
+    let rooms_in = |module: &[&str], text| -> Vec<String> {
+        let paths = paths_in(module, text);
+        paths.iter().map(|path| room(path)).collect()
+    };
+    assert_eq!(
+        rooms_in(&[], text),
+        ["a", "runtime::c", "runtime", "runtime::g", "h"]
+    );
+    let text = "use super::{lane::A, super::store::B};\nlet x = super::super::record::C;";
+    assert_eq!(
+        rooms_in(&["runtime", "work"], text),
+        ["runtime::lane", "store", "record"]
+    );
 }
 
 /// Room that names, room that is named; and one file that does.
@@ -122,15 +129,11 @@ fn read_folder(source: &Path, folder: &Path, edges: &mut Edges) {
         } else if name.ends_with(".rs") && !["lib.rs", "tests.rs"].contains(&name) {
             let file = path.strip_prefix(source).unwrap().with_extension("");
             let file = file.to_str().unwrap().replace('\\', "/");
-            let from = room(
-                &file
-                    .split('/')
-                    .filter(|part| *part != "mod")
-                    .collect::<Vec<_>>(),
-            );
+            let module: Vec<&str> = file.split('/').filter(|name| *name != "mod").collect();
+            let from = room(&module);
             let text = fs::read_to_string(&path).unwrap();
-            for path in crate_paths(&text) {
-                let to = room(&path.iter().map(|part| &**part).collect::<Vec<_>>());
+            for path in paths_in(&module, &text) {
+                let to = room(&path);
                 // `runtime` alone is a visibility, or an item that `runtime/mod.rs` exports.
                 let is_own = to == from || to == "runtime" && from.starts_with("runtime");
                 let mut rooms = MAY_NAME.iter().chain(TO_REMOVE).map(|(room, _)| *room);
@@ -145,19 +148,19 @@ fn read_folder(source: &Path, folder: &Path, edges: &mut Edges) {
     }
 }
 
-fn room(path: &[&str]) -> String {
-    let is_module = |name: &&&str| name.starts_with(|c: char| c.is_ascii_lowercase());
-    match path {
-        ["runtime", rest @ ..] => match rest.first().filter(is_module) {
-            Some(part) => format!("runtime::{part}"),
-            None => "runtime".to_owned(),
-        },
-        _ => path.first().copied().unwrap_or_default().to_owned(),
+fn room(path: &[impl AsRef<str>]) -> String {
+    let mut names = path.iter().map(AsRef::as_ref);
+    let first = names.next().unwrap_or_default();
+    let is_module = |name: &&str| name.starts_with(|c: char| c.is_ascii_lowercase());
+    match names.next().filter(is_module) {
+        Some(second) if first == "runtime" => format!("runtime::{second}"),
+        _ => first.to_owned(),
     }
 }
 
-/// Every path after `crate::`, without comments and without the tests at the end of the file.
-fn crate_paths(text: &str) -> Vec<Vec<String>> {
+/// Every path from the root of the crate that the text of a module names, without comments and
+/// without the tests at the end of the file.
+fn paths_in(module: &[&str], text: &str) -> Vec<Vec<String>> {
     let code = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
     let is_code = |line: &&str| !line.trim_start().starts_with("//");
     let code: String = code.lines().filter(is_code).collect::<Vec<_>>().join("\n");
@@ -165,6 +168,28 @@ fn crate_paths(text: &str) -> Vec<Vec<String>> {
     for after in code.split("crate::").skip(1) {
         expand(after, &mut Vec::new(), &mut paths);
     }
+    // Each `super` but the first of a path is a name of that path, and removes another one.
+    let parent = &module[..module.len().saturating_sub(1)];
+    let mut relative = Vec::new();
+    let mut rest = code.as_str();
+    while let Some(at) = rest.find("super::") {
+        rest = expand(
+            &rest[at + "super::".len()..],
+            &mut Vec::new(),
+            &mut relative,
+        );
+    }
+    paths.extend(relative.into_iter().map(|path| {
+        let mut absolute: Vec<String> = parent.iter().map(|name| (*name).to_owned()).collect();
+        for name in path {
+            if name == "super" {
+                absolute.pop();
+            } else {
+                absolute.push(name);
+            }
+        }
+        absolute
+    }));
     paths
 }
 

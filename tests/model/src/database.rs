@@ -2,13 +2,13 @@
 
 use crate::{
     mistake::Mistake,
-    scenario::{PARTS, RECORDS, Scenario, TRANSACTIONS, WORKERS},
+    scenario::{PARTITIONS, RECORDS, Scenario, TRANSACTIONS, WORKERS},
 };
 
 /// A partition's lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Lease {
-    /// Who has it.
+    /// The process that owns it.
     pub owner: Option<u8>,
     /// Zero: never taken.
     pub epoch: u8,
@@ -27,8 +27,8 @@ pub struct Instance {
     pub stale: bool,
     /// The session has been gone for the time of grace.
     pub quiet: bool,
-    /// It wants to be notified.
-    pub asleep: bool,
+    /// Its flag: it wants to be notified.
+    pub listening: bool,
 }
 
 /// How far a transaction that publishes has come.
@@ -41,7 +41,7 @@ pub enum Stage {
     Early,
     /// Holds the lock on the table.
     Open,
-    /// Its rows can be seen, its lock is not gone yet, nobody was notified.
+    /// Its rows can be seen, its lock is not gone yet, no process was notified.
     Visible,
     /// Over.
     Committed,
@@ -56,10 +56,10 @@ pub struct Transaction {
     pub stage: Stage,
     /// How many records it has written.
     pub written: u8,
-    /// Somebody slept when it wrote one.
+    /// A process listened when it wrote one.
     pub notifies: bool,
-    /// Somebody slept when it began: what an old snapshot sees.
-    pub saw_sleeper: bool,
+    /// A process listened when it began: what an old snapshot sees.
+    pub saw_listener: bool,
 }
 
 /// A published record.
@@ -77,9 +77,9 @@ pub struct Record {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Database {
     /// By partition.
-    pub leases: [Lease; PARTS],
+    pub leases: [Lease; PARTITIONS],
     /// With [`Mistake::AsynchronousLeases`], what a crash brings back.
-    pub leases_before: [Lease; PARTS],
+    pub leases_before: [Lease; PARTITIONS],
     /// By process.
     pub instances: [Instance; WORKERS],
     /// Those of the scenario, in its order.
@@ -89,7 +89,7 @@ pub struct Database {
 }
 
 impl Database {
-    /// Whoever holds the lock that is taken before an id is drawn, as bits.
+    /// The transactions that hold the lock that is taken before an id is drawn, as bits.
     #[must_use]
     pub fn writers(&self) -> u8 {
         let open = |t: &Transaction| matches!(t.stage, Stage::Open | Stage::Visible);
@@ -97,10 +97,10 @@ impl Database {
         open.enumerate().map(|(t, open)| u8::from(open) << t).sum()
     }
 
-    /// Whether a publisher's statement finds somebody asleep.
+    /// Whether a publisher's statement finds a process that listens.
     #[must_use]
-    pub fn somebody_sleeps(&self) -> bool {
-        self.instances.iter().any(|i| i.row && i.asleep)
+    pub fn has_listener(&self) -> bool {
+        self.instances.iter().any(|i| i.row && i.listening)
     }
 
     /// The record with this place, if it can be seen.
@@ -133,9 +133,9 @@ impl Database {
         self.instances.map(|instance| instance.row)
     }
 
-    /// Whether a partition may be taken by who does not own it.
-    fn is_free(&self, part: usize, rows: Option<[bool; WORKERS]>) -> bool {
-        let Lease { owner, expired, .. } = self.leases[part];
+    /// Whether a process that does not own the partition may take it.
+    fn is_free(&self, partition: usize, rows: Option<[bool; WORKERS]>) -> bool {
+        let Lease { owner, expired, .. } = self.leases[partition];
         let has_row = |owner| rows.is_none_or(|rows| rows[usize::from(owner)]);
         owner.is_none_or(|owner| expired || !has_row(owner))
     }
@@ -148,37 +148,37 @@ impl Database {
     }
 
     /// Renews what this process has and takes what is free, up to its share: also what belongs to
-    /// a process that is not among the `rows`, if there are any. The partitions that were taken,
-    /// and whether that was from somebody.
+    /// a process that is not among the `rows`, if there are any. Returns the partitions that were
+    /// taken, and whether another process owned them.
     pub fn claim(
         &mut self,
         worker: usize,
         rows: Option<[bool; WORKERS]>,
         scenario: &Scenario,
         mistake: Option<Mistake>,
-    ) -> [Option<bool>; PARTS] {
+    ) -> [Option<bool>; PARTITIONS] {
         self.instances[worker].stale = false;
         let me = u8::try_from(worker).ok();
         for lease in self.leases.iter_mut().filter(|lease| lease.owner == me) {
             lease.expired = false;
         }
-        let mut taken = [None; PARTS];
-        for (part, taken) in taken.iter_mut().enumerate().take(scenario.partitions) {
+        let mut taken = [None; PARTITIONS];
+        for (partition, taken) in taken.iter_mut().enumerate().take(scenario.partitions) {
             let room = self.over_share(scenario, mistake, self.owned(worker)) < 0;
-            if self.leases[part].owner == me || !room || !self.is_free(part, rows) {
+            if self.leases[partition].owner == me || !room || !self.is_free(partition, rows) {
                 continue;
             }
-            let before = self.leases[part];
-            let buried = !before.expired && before.owner.is_some();
+            let before = self.leases[partition];
+            let was_reaped = !before.expired && before.owner.is_some();
             let keeps = mistake == Some(Mistake::SameEpoch) && before.epoch > 0
-                || mistake == Some(Mistake::BuriedSameEpoch) && buried;
-            self.leases[part] = Lease {
+                || mistake == Some(Mistake::ReapedSameEpoch) && was_reaped;
+            self.leases[partition] = Lease {
                 owner: me,
                 epoch: before.epoch + u8::from(!keeps),
                 expired: false,
             };
             if mistake == Some(Mistake::AsynchronousLeases) {
-                self.leases_before[part] = before;
+                self.leases_before[partition] = before;
             }
             *taken = Some(before.owner.is_some());
         }
@@ -187,16 +187,16 @@ impl Database {
 
     /// Whether this process has this partition in this epoch.
     #[must_use]
-    pub fn owns(&self, worker: usize, part: usize, epoch: u8) -> bool {
-        let lease = self.leases[part];
+    pub fn owns(&self, worker: usize, partition: usize, epoch: u8) -> bool {
+        let lease = self.leases[partition];
         lease.owner.map(usize::from) == Some(worker) && lease.epoch == epoch
     }
 
-    /// Gives a partition up, if it is still this one's.
-    pub fn release(&mut self, worker: usize, part: usize, epoch: u8) {
-        if self.owns(worker, part, epoch) {
-            self.leases[part].owner = None;
-            self.leases[part].expired = false;
+    /// Releases a partition, if this process still owns it.
+    pub fn release(&mut self, worker: usize, partition: usize, epoch: u8) {
+        if self.owns(worker, partition, epoch) {
+            self.leases[partition].owner = None;
+            self.leases[partition].expired = false;
         }
     }
 

@@ -108,10 +108,7 @@ pub fn explore<M: Model>(model: &M, most: usize) -> Report<M::Property> {
     };
     let wrong = visited.run(most);
     let complete = wrong.is_none() && visited.queue.is_empty();
-    let wrong = match complete {
-        true => visited.hopeless(),
-        false => wrong,
-    };
+    let wrong = if complete { visited.hopeless() } else { wrong };
     Report {
         states: visited.ways.len(),
         steps: visited.steps,

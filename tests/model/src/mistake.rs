@@ -8,28 +8,28 @@ pub enum Mistake {
     NoFence,
     /// A completion is conditional on the owner, not on the epoch. Rule F1.
     FenceWithoutEpoch,
-    /// Whoever takes a partition keeps its epoch. Rule L3.
+    /// A claim that takes a partition keeps its epoch. Rule L3.
     SameEpoch,
-    /// Whoever takes the partition of a process that was buried keeps its epoch: it is dead, is it
-    /// not? Rule L3.
-    BuriedSameEpoch,
-    /// Leases are renewed by a statement whose count of rows nobody looks at. Rule L6.
+    /// A claim that takes the partition of a reaped process keeps its epoch, as if a reaped process
+    /// could not still run. Rule L3.
+    ReapedSameEpoch,
+    /// A process renews leases and ignores how many rows that changed. Rule L6.
     RenewsBlindly,
-    /// What the fence has refused counts as written, and nothing else follows from it. Rule F5.
+    /// A process takes a batch that the fence has refused for written. Rule F5.
     IgnoresRefusal,
-    /// What the fence has refused is forgotten with its partition, so that the answer to an earlier
-    /// claim brings the partition back. Rule F5.
+    /// A process forgets a partition whose batch was refused, so the answer to an earlier claim
+    /// brings the partition back. Rule F5.
     ForgetsRefusal,
     /// The time of a lease is counted from when its claim was answered, not from when it was asked.
     /// Rule L4.
     CountsFromTheAnswer,
     /// A handler is started without a look at the clock. Rule L5.
     StartsAfterExpiry,
-    /// A new session, and work goes on as if the old one had not been gone. Rule T4.
-    GoesOnAfterReconnect,
+    /// A process with a new session continues to start work. Rule T4.
+    ContinuesAfterReconnect,
     /// Leases are renewed by a process that has no session. Rule L10.
     ClaimsWithoutSession,
-    /// A record that comes back is started beside a later one of its key. Rule M1.
+    /// A record that comes back is started while a later one of its key runs. Rule M1.
     TwoOfALane,
     /// The watermark is believed: nothing below it is read again. Rule R1.
     NoRescan,
@@ -50,31 +50,31 @@ pub enum Mistake {
     WakesBeforeCommit,
     /// The flag is set after the last look at the records instead of before. Rule W3.
     FlagAfterLastLook,
-    /// Transactions that are under way do not keep a process from sleeping. Rule W3.
-    SleepsDespiteWriters,
+    /// A process listens although transactions are under way. Rule W3.
+    ListensDespiteWriters,
     /// The publisher's statement sees the flag as it was before its transaction was among the
     /// writers: as under REPEATABLE READ, where the first statement of the transaction, whatever it
     /// is about, decides what all others see. Rule W8.
     FlagOfAnOldSnapshot,
-    /// The flag is taken down on a connection of its own, and nobody waits for that. Rule W7.
+    /// A process takes its flag down on another connection and does not wait for that. Rule W7.
     TakesFlagDownLater,
     /// Listens again after the connection broke, and does not look at what it missed. Rule W6.
     ListensWithoutLook,
-    /// A partition is given up while its handlers run. Rule S4.
+    /// A partition is released while its handlers run. Rule S4.
     ReleaseBeforeDrain,
-    /// A partition is given up on another connection than the one that claims, while a claim is
+    /// A partition is released on another connection than the one that claims, while a claim is
     /// under way. Rule S5.
     ReleaseDuringClaim,
     /// The row of a process that leaves is deleted while it still finishes what runs. Rule L9.
     RowDeletedBeforeDrain,
-    /// A process is found dead by one statement and buried by another. Rule T2.
-    BuriesLater,
+    /// A process is found dead by one statement and reaped by another. Rule T2.
+    ReapsLater,
     /// Leases are taken before the row is there that says that their owner lives. Rule L9.
     ClaimsBeforeRow,
     /// A process that stands still counts when partitions are shared out. Rule S8.
     CountsTheFrozen,
     /// Leases are written like acknowledgements: a crash of the database may forget them. Rule L8.
     AsynchronousLeases,
-    /// After an outage of the database reading goes on from the watermark. Rule R10.
+    /// After an outage of the database, reading continues from the watermark. Rule R10.
     NoSweepAfterOutage,
 }

@@ -6,17 +6,17 @@ pub enum Property {
     /// A record is completed only after it was handled.
     CompletedUnhandled,
     /// From wherever the protocol is, its own steps lead to the completion of every committed
-    /// record: no poll but of those that are awake, no new publish, no restart.
+    /// record, without a poll of a process that listens, a new publish or a restart.
     Lost,
     /// A handler is started only if all earlier committed records of its key were handled.
     Order,
-    /// A completion is accepted only from who has owned the partition all the time since.
+    /// A completion is accepted only from the process that has owned the partition ever since.
     Fence,
     /// At most one process believes, within the time of its lease, that it has a partition in an
     /// epoch.
     OneBeliever,
-    /// Only the owner of a partition starts handlers. But for a process without a session that was
-    /// buried alive: it still has the time of its lease, and cannot know.
+    /// Only the owner of a partition starts handlers. Exception: a live process without a session
+    /// that was reaped, until its lease has run out, because it cannot know.
     Owner,
     /// The same without the exception. Does not hold: see the tests.
     OwnerAlways,
@@ -27,6 +27,6 @@ pub enum Property {
     Overlap,
     /// What was rolled back is never handled.
     RolledBack,
-    /// Who sleeps and has something to do has a notification on its way.
+    /// A process that listens and has something to do has a notification on its way.
     LostWakeUp,
 }

@@ -3,19 +3,19 @@
 
 mod fault;
 mod handle;
+mod listening;
 mod member;
 mod publish;
 mod read;
-mod sleep;
 
 use crate::{
     database::{Instance, Record},
     explore::Model,
     mistake::Mistake,
     property::Property,
-    scenario::{PARTS, RECORDS, Scenario, WORKERS},
+    scenario::{PARTITIONS, RECORDS, Scenario, WORKERS},
     step::Step,
-    worker::{Life, Sleep, Worker},
+    worker::{Life, Listening, Worker},
     world::{History, World},
 };
 
@@ -59,18 +59,18 @@ impl Protocol {
         0..self.scenario.workers
     }
 
-    fn parts(&self) -> std::ops::Range<usize> {
+    fn partitions(&self) -> std::ops::Range<usize> {
         0..self.scenario.partitions
     }
 
-    fn part_of(&self, record: Record) -> usize {
-        self.scenario.part(record.key)
+    fn partition_of(&self, record: Record) -> usize {
+        self.scenario.partition(record.key)
     }
 
     /// Which records are in this partition.
-    fn in_part(&self, world: &World, part: usize) -> [bool; RECORDS] {
+    fn in_partition(&self, world: &World, partition: usize) -> [bool; RECORDS] {
         let records = world.db.records;
-        records.map(|record| record.is_some_and(|record| self.part_of(record) == part))
+        records.map(|record| record.is_some_and(|record| self.partition_of(record) == partition))
     }
 }
 
@@ -114,7 +114,7 @@ impl Model for Protocol {
             self.member_steps(world, w, steps);
             self.read_steps(world, w, steps);
             self.handle_steps(world, w, steps);
-            self.sleep_steps(world, w, steps);
+            self.listening_steps(world, w, steps);
         }
         self.fault_steps(world, steps);
     }
@@ -132,12 +132,12 @@ impl Model for Protocol {
             Step::BeginClaim { w } => self.begin_claim(&mut next, w),
             Step::Claim { w } => self.claim(&mut next, w),
             Step::Claimed { w } => self.claimed(&mut next, w),
-            Step::Drain { w, p } => next.workers[w].held[p].draining = true,
+            Step::Drain { w, p } => next.workers[w].leases[p].draining = true,
             Step::Release { w, p } => self.release(&mut next, w, p),
             Step::Leave { w } => self.leave(&mut next, w),
             Step::Left { w } => self.left(&mut next, w),
-            Step::FindDead { w, dead } => next.workers[w].burying = u8::try_from(dead).ok(),
-            Step::Bury { w, dead } => self.bury(&mut next, w, dead),
+            Step::FindDead { w, dead } => next.workers[w].reaping = u8::try_from(dead).ok(),
+            Step::Reap { w, dead } => self.reap(&mut next, w, dead),
             Step::Reconnect { w } => self.reconnect(&mut next, w),
             Step::Look { w } => self.look(&mut next, w),
             Step::Read { w } => self.read(&mut next, w),
@@ -161,11 +161,11 @@ impl Model for Protocol {
 
     fn wrong(&self, world: &World) -> Option<Property> {
         let believers = |p: usize, epoch: u8| {
-            let believes = |w: &&Worker| w.lives() && w.valid && w.held[p].epoch == epoch;
+            let believes = |w: &&Worker| w.lives() && w.valid && w.leases[p].epoch == epoch;
             world.workers.iter().filter(believes).count()
         };
-        for p in 0..PARTS {
-            let held = world.workers.iter().map(|w| w.held[p].epoch);
+        for p in 0..PARTITIONS {
+            let held = world.workers.iter().map(|w| w.leases[p].epoch);
             if held.into_iter().any(|e| e > 0 && believers(p, e) > 1) {
                 return Some(Property::OneBeliever);
             }
@@ -214,13 +214,13 @@ impl Protocol {
         let to_do = |w: usize, r: usize| {
             let record = world.db.visible(r).filter(|record| !record.completed);
             record.is_some_and(|record| {
-                let p = self.part_of(record);
-                world.db.owns(w, p, world.workers[w].held[p].epoch)
+                let p = self.partition_of(record);
+                world.db.owns(w, p, world.workers[w].leases[p].epoch)
             })
         };
         self.workers().any(|w| {
             let worker = &world.workers[w];
-            let waits = worker.life == Life::Running && worker.sleep == Sleep::Asleep;
+            let waits = worker.life == Life::Running && worker.listening == Listening::On;
             // Whose connection is broken will find out, and look.
             let listens = world.db.instances[w].session;
             let deaf = !worker.notified && !on_its_way;

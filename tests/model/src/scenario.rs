@@ -1,53 +1,52 @@
 //! How much of everything there is, and what may go wrong.
 
-/// At most so many processes.
+/// The most processes.
 pub const WORKERS: usize = 2;
-/// At most so many partitions.
-pub const PARTS: usize = 2;
-/// At most so many records; a record's id is its place, from one.
+/// The most partitions.
+pub const PARTITIONS: usize = 2;
+/// The most records. A record's id is its place, from one.
 pub const RECORDS: usize = 3;
-/// At most so many transactions that publish.
+/// The most transactions that publish.
 pub const TRANSACTIONS: usize = 3;
 
 /// What there is and what may happen to it.
 #[derive(Debug, Clone, Copy)]
 pub struct Scenario {
-    /// Processes; of these, those that run from the beginning.
+    /// How many processes there are.
     pub workers: usize,
-    /// The first so many run from the beginning, the others may join.
+    /// How many of them run from the beginning. The others may join.
     pub running: usize,
     /// Partitions.
     pub partitions: usize,
     /// The partition of each key.
-    pub key_parts: [u8; 3],
+    pub key_partitions: [u8; 3],
     /// The keys of the records of each transaction, in the order of writing.
     pub transactions: &'static [&'static [u8]],
-    /// The first so many transactions are over when everything begins.
+    /// How many transactions have committed at the beginning.
     pub committed: usize,
     /// Transactions may be rolled back.
     pub rollbacks: bool,
     /// Handling and completing a record is one step: for scenarios that are about reading.
     pub instant: bool,
-    /// A fetch reads at most so many records of a partition.
+    /// How many records of a partition a fetch reads at most.
     pub page: usize,
-    /// Processes go to sleep when there is nothing to do, and only a notification wakes them.
-    pub sleep: bool,
-    /// One that was woken and found nothing goes back to sleep without the whole procedure: its
-    /// flag was never taken down.
-    pub nap: bool,
-    /// A process whose session is gone is buried after a time of grace only, and counts that time
-    /// itself: whoever has no session starts nothing when it is over.
+    /// Processes listen when there is nothing to do, and read again only after a notification.
+    pub listens: bool,
+    /// A process that was notified and found nothing listens again at once: its flag was never
+    /// taken down.
+    pub keeps_flag: bool,
+    /// A process whose session is gone is reaped only after a time of grace. It counts that time
+    /// itself, and starts nothing after it.
     pub grace: bool,
-    /// The fence is looked at when the statement begins, and somebody else may take the partition
-    /// before it ends: leases are not locked.
+    /// The fence is checked when the statement begins, and leases are not locked: a peer may take
+    /// the partition before the statement ends.
     pub unlocked: bool,
     /// A claim sees the rows of processes as they were when its statement began, and the leases as
     /// they are when it locks them: READ COMMITTED.
     pub snapshot: bool,
-    /// Whoever buries a process frees its leases in the same transaction, and claims look at
-    /// leases only. Otherwise a lease is free whose owner has no row.
+    /// The transaction that reaps a process frees its leases, and claims look at leases only. Otherwise a lease is free whose owner has no row.
     pub frees: bool,
-    /// Claims go on although they change nothing, as they do; left out elsewhere.
+    /// Processes also claim when that changes nothing, as the library does. Left out elsewhere.
     pub renews: bool,
     /// Processes that may leave in good order.
     pub leaves: u8,
@@ -84,14 +83,14 @@ impl Scenario {
         workers: 1,
         running: 1,
         partitions: 1,
-        key_parts: [0, 0, 0],
+        key_partitions: [0, 0, 0],
         transactions: &[&[0], &[0]],
         committed: 0,
         rollbacks: false,
         instant: false,
         page: RECORDS,
-        sleep: false,
-        nap: false,
+        listens: false,
+        keeps_flag: false,
         grace: false,
         unlocked: false,
         snapshot: false,
@@ -103,7 +102,7 @@ impl Scenario {
 
     /// The partition of a key.
     #[must_use]
-    pub fn part(&self, key: u8) -> usize {
-        usize::from(self.key_parts[usize::from(key)])
+    pub fn partition(&self, key: u8) -> usize {
+        usize::from(self.key_partitions[usize::from(key)])
     }
 }

@@ -20,7 +20,7 @@ impl Scenario {
     /// Two partitions: ids are drawn for all of them together.
     pub const READING_PARTITIONS: Self = Self {
         partitions: 2,
-        key_parts: [0, 1, 0],
+        key_partitions: [0, 1, 0],
         transactions: &[&[0, 2], &[1]],
         rollbacks: true,
         instant: true,
@@ -93,7 +93,7 @@ impl Scenario {
         },
         ..Self::SESSION
     };
-    /// The same, and leases are freed by who buries.
+    /// The same, and reaping frees leases.
     pub const SESSION_SNAPSHOT_FREED: Self = Self {
         frees: true,
         ..Self::SESSION_SNAPSHOT
@@ -119,7 +119,7 @@ impl Scenario {
         workers: 2,
         running: 1,
         partitions: 2,
-        key_parts: [0, 1, 0],
+        key_partitions: [0, 1, 0],
         transactions: &[&[0, 1]],
         leaves: 1,
         ..Self::CALM
@@ -130,7 +130,7 @@ impl Scenario {
         renews: true,
         ..Self::HAND_OVER
     };
-    /// The same while somebody publishes.
+    /// The same while a transaction publishes.
     pub const HAND_OVER_LATE: Self = Self {
         transactions: &[&[0], &[2]],
         committed: 1,
@@ -174,26 +174,26 @@ impl Scenario {
         },
         ..Self::HAND_OVER
     };
-    /// One that sleeps, two that publish.
-    pub const SLEEP: Self = Self {
+    /// One process that listens, two transactions that publish.
+    pub const LISTENING: Self = Self {
         transactions: &[&[0], &[1]],
         rollbacks: true,
         instant: true,
-        sleep: true,
+        listens: true,
         ..Self::CALM
     };
-    /// The same, with the short way back to sleep.
-    pub const NAP: Self = Self {
-        nap: true,
-        ..Self::SLEEP
+    /// The same, and a process that found nothing listens again at once.
+    pub const FLAG_KEPT: Self = Self {
+        keeps_flag: true,
+        ..Self::LISTENING
     };
-    /// Two that sleep; one crashes, a connection breaks.
-    pub const SLEEP_FAULTS: Self = Self {
+    /// Two processes that listen. One crashes, a connection breaks.
+    pub const LISTENING_FAULTS: Self = Self {
         workers: 2,
         running: 2,
         transactions: &[&[0]],
         instant: true,
-        sleep: true,
+        listens: true,
         faults: Faults {
             crashes: 1,
             sessions: 1,
@@ -201,11 +201,11 @@ impl Scenario {
         },
         ..Self::CALM
     };
-    /// Partitions are shared out among processes that sleep.
-    pub const SLEEP_HAND_OVER: Self = Self {
+    /// Partitions are shared out among processes that listen.
+    pub const LISTENING_HAND_OVER: Self = Self {
         transactions: &[&[0]],
         instant: true,
-        sleep: true,
+        listens: true,
         ..Self::HAND_OVER
     };
     /// The database crashes and forgets one of two records of a key.
@@ -231,11 +231,11 @@ impl Scenario {
         },
         ..Self::CALM
     };
-    /// The database crashes while processes sleep.
-    pub const DATABASE_SLEEP: Self = Self {
+    /// The database crashes while processes listen.
+    pub const DATABASE_LISTENING: Self = Self {
         committed: 0,
         instant: true,
-        sleep: true,
+        listens: true,
         faults: Faults {
             databases: 1,
             ..Faults::NONE

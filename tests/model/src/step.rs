@@ -22,7 +22,7 @@ pub enum Step {
     Leave { w: usize },
     Left { w: usize },
     FindDead { w: usize, dead: usize },
-    Bury { w: usize, dead: usize },
+    Reap { w: usize, dead: usize },
     Reconnect { w: usize },
 
     Look { w: usize },
@@ -54,16 +54,16 @@ impl Display for Step {
             Self::Begin { t } => write!(f, "transaction {t} locks the table"),
             Self::Insert { t } => write!(f, "transaction {t} writes a record"),
             Self::Commit { t } => write!(f, "transaction {t} commits: its records can be seen"),
-            Self::End { t } => write!(f, "transaction {t} is no writer any more, notifies"),
+            Self::End { t } => write!(f, "transaction {t} is no longer a writer, notifies"),
             Self::RollBack { t } => write!(f, "transaction {t} is rolled back"),
             Self::Join { w } => write!(f, "{} joins", process(w)),
             Self::BeginClaim { w } => write!(f, "{} begins a claim", process(w)),
             Self::Claim { w } => write!(f, "{} claims, in the database", process(w)),
             Self::Claimed { w } => write!(f, "{} learns what it has claimed", process(w)),
-            Self::Drain { w, p } => write!(f, "{} will give partition {p} up", process(w)),
-            Self::Release { w, p } => write!(f, "{} gives partition {p} up", process(w)),
+            Self::Drain { w, p } => write!(f, "{} starts to drain partition {p}", process(w)),
+            Self::Release { w, p } => write!(f, "{} releases partition {p}", process(w)),
             Self::Leave { w } => write!(f, "{} will leave", process(w)),
-            Self::Left { w } => write!(f, "{} gives everything up and is gone", process(w)),
+            Self::Left { w } => write!(f, "{} releases everything and is gone", process(w)),
             Self::FindDead { w, dead } => {
                 write!(
                     f,
@@ -72,7 +72,7 @@ impl Display for Step {
                     process(dead)
                 )
             }
-            Self::Bury { w, dead } => {
+            Self::Reap { w, dead } => {
                 write!(f, "{} deletes the row of {}", process(w), process(dead))
             }
             Self::Reconnect { w } => write!(f, "{} connects again", process(w)),
@@ -82,10 +82,10 @@ impl Display for Step {
             Self::Start { w, r } => write!(f, "{} starts the handler of {}", process(w), r + 1),
             Self::Return { w, r } => write!(f, "{} has handled {}", process(w), r + 1),
             Self::Send { w } => write!(f, "{} sends completions", process(w)),
-            Self::Check { w } => write!(f, "the fence of {} is looked at", process(w)),
+            Self::Check { w } => write!(f, "the fence of {} is checked", process(w)),
             Self::Write { w } => write!(f, "the completions of {} are executed", process(w)),
-            Self::Flag { w } => write!(f, "{} says that it wants to sleep", process(w)),
-            Self::Wake { w } => write!(f, "{} wakes up", process(w)),
+            Self::Flag { w } => write!(f, "{} sets its flag, to listen", process(w)),
+            Self::Wake { w } => write!(f, "{} is notified", process(w)),
             Self::TakeFlagDown { w } => write!(f, "the flag of {} is taken down", process(w)),
             Self::Crash { w, hangs: true } => {
                 write!(f, "{} is cut off for ever, its session hangs", process(w))

@@ -3,8 +3,8 @@
 #[cfg(doc)]
 use crate::mistake::Mistake;
 use crate::{
-    late::Late,
-    scenario::{PARTS, RECORDS, WORKERS},
+    late_writers::LateWriters,
+    scenario::{PARTITIONS, RECORDS, WORKERS},
 };
 
 /// Whether a process is there.
@@ -21,19 +21,20 @@ pub enum Life {
     Gone,
 }
 
-/// A partition, as far as the process knows.
+/// The lease of a partition, as far as the process knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Held {
-    /// Zero: not held.
+pub struct KnownLease {
+    /// Zero: not owned.
     pub epoch: u8,
     /// Which tenure this is in truth; see [`crate::world::History`]. The process cannot know.
     pub tenure: u8,
     /// The watermark: read up to this id.
     pub after: u8,
-    /// To be given up: nothing is started.
+    /// To be released: the process starts nothing in it.
     pub draining: bool,
-    /// The fence has refused something: somebody else has it. Nothing is read or started until a
-    /// claim says so too. Not simply forgotten: the answer to an earlier claim may be on its way.
+    /// The fence has refused a batch, so a peer owns the partition. The process neither reads nor
+    /// starts anything in it until the answer to a claim. It does not forget the lease: the answer
+    /// to an earlier claim may be on its way.
     pub refused: bool,
 }
 
@@ -51,7 +52,7 @@ pub enum Place {
     Ran,
 }
 
-/// What the task does that reads and claims: one thing at a time.
+/// What the reading task does: it fetches or claims, one at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Reading {
     /// Nothing.
@@ -68,18 +69,18 @@ pub enum Reading {
     /// until the lease has run out, counted from before it was asked for.
     Claimed {
         /// By partition; zero: not owned.
-        epochs: [u8; PARTS],
-        /// What is true: see [`Held::tenure`].
-        tenures: [u8; PARTS],
+        epochs: [u8; PARTITIONS],
+        /// What is true: see [`KnownLease::tenure`].
+        tenures: [u8; PARTITIONS],
         /// Not run out since.
         valid: bool,
     },
     /// Has asked for the writers, and will read from there up to there.
     Looked {
         /// By partition.
-        from: [u8; PARTS],
+        from: [u8; PARTITIONS],
         /// By partition; only what comes late in a statement of its own has an end.
-        to: [u8; PARTS],
+        to: [u8; PARTITIONS],
         /// There were some.
         writers: bool,
     },
@@ -98,25 +99,25 @@ pub struct Batch {
     /// As bits.
     pub records: u8,
     /// The fence, as it was when the batch was made.
-    pub epochs: [u8; PARTS],
-    /// See [`Held::tenure`].
-    pub tenures: [u8; PARTS],
+    pub epochs: [u8; PARTITIONS],
+    /// See [`KnownLease::tenure`].
+    pub tenures: [u8; PARTITIONS],
     /// Where leases are not locked: which of them were this one's when the statement began.
-    pub passed: Option<[bool; PARTS]>,
+    pub passed: Option<[bool; PARTITIONS]>,
 }
 
-/// Whether the process is awake.
+/// Whether the process polls or listens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Sleep {
-    /// Looks again and again.
+pub enum Listening {
+    /// Polls.
     #[default]
-    Awake,
-    /// Has said that it wants to be notified, and looks once more.
-    Flagged,
+    Off,
+    /// Has set its flag, and reads once more.
+    Announced,
     /// Waits for a notification.
-    Asleep,
-    /// Was woken and looks; its flag is still up.
-    Woken,
+    On,
+    /// Was notified and reads. Its flag is still set.
+    Notified,
 }
 
 /// A process.
@@ -127,23 +128,23 @@ pub struct Worker {
     /// Its clock says that its leases have not run out.
     pub valid: bool,
     /// By partition.
-    pub held: [Held; PARTS],
+    pub leases: [KnownLease; PARTITIONS],
     /// From where to read again.
-    pub late: Late,
+    pub late: LateWriters,
     /// What the reading task does.
     pub reading: Reading,
     /// By record.
     pub memory: [Place; RECORDS],
     /// What the writing task does.
     pub writing: Option<Batch>,
-    /// Whether it is awake.
-    pub sleep: Sleep,
+    /// Whether it polls or listens.
+    pub listening: Listening,
     /// A notification has arrived.
     pub notified: bool,
     /// Only with [`Mistake::TakesFlagDownLater`]: on its way.
     pub taking_flag_down: bool,
-    /// Only with [`Mistake::BuriesLater`]: whom.
-    pub burying: Option<u8>,
+    /// Only with [`Mistake::ReapsLater`]: the process that it has found dead.
+    pub reaping: Option<u8>,
 }
 
 impl Worker {
@@ -171,27 +172,32 @@ impl Worker {
         }
     }
 
-    /// Which partitions it reads: those it holds, as far as it knows.
+    /// Which partitions it reads: those that it owns, as far as it knows.
     #[must_use]
-    pub fn holds(&self) -> [bool; PARTS] {
-        self.held.map(|held| held.epoch > 0 && !held.refused)
+    pub fn holds(&self) -> [bool; PARTITIONS] {
+        self.leases.map(|held| held.epoch > 0 && !held.refused)
     }
 
     /// The highest id it has seen.
     #[must_use]
     pub fn highest(&self) -> u8 {
-        self.held.iter().map(|held| held.after).max().unwrap_or(0)
+        self.leases.iter().map(|held| held.after).max().unwrap_or(0)
     }
 
-    /// Forgets everything about a partition; `in_part` tells which records are in it.
-    pub fn drop_part(&mut self, part: usize, in_part: [bool; RECORDS]) {
-        self.held[part] = Held::default();
-        self.forget(in_part);
+    /// Forgets everything about a partition; `in_partition` tells which records are in it.
+    pub fn drop_partition(&mut self, partition: usize, in_partition: [bool; RECORDS]) {
+        self.leases[partition] = KnownLease::default();
+        self.forget(in_partition);
     }
 
     /// Forgets these records.
-    pub fn forget(&mut self, in_part: [bool; RECORDS]) {
-        for (place, _) in self.memory.iter_mut().zip(in_part).filter(|(_, of)| *of) {
+    pub fn forget(&mut self, in_partition: [bool; RECORDS]) {
+        for (place, _) in self
+            .memory
+            .iter_mut()
+            .zip(in_partition)
+            .filter(|(_, of)| *of)
+        {
             *place = Place::Out;
         }
     }

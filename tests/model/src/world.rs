@@ -2,7 +2,7 @@
 
 use crate::{
     database::Database,
-    scenario::{Faults, PARTS, RECORDS, WORKERS},
+    scenario::{Faults, PARTITIONS, RECORDS, WORKERS},
     worker::Worker,
 };
 
@@ -26,9 +26,9 @@ pub struct World {
 pub struct History {
     /// How often each partition was taken. What the epoch is to be; counted apart from it, so that
     /// a mistake with epochs does not hide itself.
-    pub tenures: [u8; PARTS],
+    pub tenures: [u8; PARTITIONS],
     /// Whether each partition was taken from an owner that something had happened to.
-    pub unclean: [bool; PARTS],
+    pub unclean: [bool; PARTITIONS],
     /// Processes to which something has happened.
     pub unlucky: [bool; WORKERS],
     /// Records whose handler was started, and the tenure of the last start.

@@ -93,10 +93,10 @@ fn the_database_crashes_with_two_processes_and_two_records() {
 
 #[test]
 #[ignore = "large"]
-fn who_sleeps_is_woken_by_three_that_publish() {
+fn a_listener_is_notified_by_three_transactions() {
     holds(Scenario {
         transactions: &[&[0], &[1], &[0]],
-        ..Scenario::SLEEP
+        ..Scenario::LISTENING
     });
 }
 
@@ -121,8 +121,8 @@ fn as_built_leaving() {
 
 #[test]
 #[ignore = "large"]
-fn as_built_sleeping() {
-    holds(as_built(Scenario::SLEEP_FAULTS));
+fn as_built_listening() {
+    holds(as_built(Scenario::LISTENING_FAULTS));
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn as_built_hand_over_while_leases_run_out() {
 
 #[test]
 #[ignore = "large"]
-fn as_built_who_is_cut_off() {
+fn as_built_a_process_is_cut_off() {
     holds(as_built(Scenario::CUT_OFF));
 }
 

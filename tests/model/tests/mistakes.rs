@@ -44,14 +44,14 @@ fn an_epoch_that_is_not_incremented() {
 }
 
 #[test]
-fn burying_the_living_without_a_new_epoch() {
-    let wrong = Mistake::BuriedSameEpoch;
+fn reaping_a_live_process_without_a_new_epoch() {
+    let wrong = Mistake::ReapedSameEpoch;
     breaks(wrong, Scenario::SESSION, Property::OneBeliever);
 }
 
 #[test]
-fn burying_in_two_steps() {
-    breaks(Mistake::BuriesLater, Scenario::SESSION, Property::Owner);
+fn reaping_in_two_steps() {
+    breaks(Mistake::ReapsLater, Scenario::SESSION, Property::Owner);
 }
 
 #[test]
@@ -97,10 +97,10 @@ fn counting_a_process_that_stands_still() {
     breaks(Mistake::CountsTheFrozen, Scenario::CUT_OFF, Property::Lost);
 }
 
-/// No mistake: a limit. Who lost its session and lives has the time of its lease, and whoever buries
-/// it does not wait for that. Order and fence hold all the same.
+/// No mistake: a limit. A live process that lost its session works until its lease has run out, and
+/// the peer that reaps it does not wait for that. Order and fence hold all the same.
 #[test]
-fn who_was_buried_alive_starts_handlers_beside_the_new_owner() {
+fn a_live_process_that_was_reaped_starts_handlers_as_the_new_owner_does() {
     let strict = Protocol {
         strict: true,
         ..Protocol::right(Scenario::SESSION)
@@ -108,7 +108,7 @@ fn who_was_buried_alive_starts_handlers_beside_the_new_owner() {
     assert_eq!(found(strict), Some(Property::OwnerAlways));
 }
 
-/// With a time of grace that limit is gone, but only for who keeps to it.
+/// With a time of grace that limit is gone, if the process keeps to it.
 #[test]
 fn renewing_without_a_session() {
     let strict = Protocol {
@@ -120,7 +120,7 @@ fn renewing_without_a_session() {
 
 /// No mistake of the protocol, but of the SQL that looks like it: under READ COMMITTED a claim that
 /// waited for a lease looks at that lease again, but not at the rows of processes. So a lease is to
-/// be freed by who buries, not taken because its owner has no row.
+/// be freed by the peer that reaps, not taken because its owner has no row.
 #[test]
 fn taking_a_lease_because_its_owner_had_no_row_when_the_statement_began() {
     let protocol = Protocol::right(Scenario::SESSION_SNAPSHOT);
@@ -128,15 +128,15 @@ fn taking_a_lease_because_its_owner_had_no_row_when_the_statement_began() {
 }
 
 #[test]
-fn going_on_after_a_new_connection() {
-    let wrong = Mistake::GoesOnAfterReconnect;
+fn continuing_after_a_new_connection() {
+    let wrong = Mistake::ContinuesAfterReconnect;
     breaks(wrong, Scenario::SESSION, Property::Owner);
 }
 
 // Completions.
 
 /// Harmless as long as a partition is taken only after its lease has run out: then nothing is read
-/// before a claim has told. Not when its owner may be buried before that.
+/// before a claim has told. It is not harmless when its owner may be reaped before that.
 #[test]
 fn taking_what_was_refused_for_written() {
     let wrong = Mistake::IgnoresRefusal;
@@ -201,7 +201,7 @@ fn asking_for_the_writers_after_reading() {
     let wrong = Mistake::WritersAfterReading;
     breaks(wrong, Scenario::HANDLING, Property::Lost);
     breaks(wrong, Scenario::READING, Property::Order);
-    breaks(wrong, Scenario::SLEEP, Property::LostWakeUp);
+    breaks(wrong, Scenario::LISTENING, Property::LostWakeUp);
 }
 
 #[test]
@@ -231,7 +231,7 @@ fn leaving_out_what_is_in_memory_when_it_arrives() {
 // Hand-over.
 
 #[test]
-fn giving_up_before_draining() {
+fn releasing_before_draining() {
     breaks(
         Mistake::ReleaseBeforeDrain,
         Scenario::HAND_OVER,
@@ -240,7 +240,7 @@ fn giving_up_before_draining() {
 }
 
 #[test]
-fn giving_up_while_a_claim_is_under_way() {
+fn releasing_while_a_claim_is_under_way() {
     let wrong = Mistake::ReleaseDuringClaim;
     breaks(wrong, Scenario::HAND_OVER_RENEWING, Property::Owner);
     breaks(wrong, Scenario::HAND_OVER_EXPIRY, Property::Owner);
@@ -252,22 +252,22 @@ fn deleting_the_row_before_draining() {
     breaks(wrong, Scenario::HAND_OVER, Property::Duplicate);
 }
 
-// Sleeping.
+// Listening.
 
 #[test]
 fn setting_the_flag_after_the_last_look() {
     breaks(
         Mistake::FlagAfterLastLook,
-        Scenario::SLEEP,
+        Scenario::LISTENING,
         Property::LostWakeUp,
     );
 }
 
 #[test]
-fn sleeping_although_there_are_writers() {
+fn listening_although_there_are_writers() {
     breaks(
-        Mistake::SleepsDespiteWriters,
-        Scenario::SLEEP,
+        Mistake::ListensDespiteWriters,
+        Scenario::LISTENING,
         Property::LostWakeUp,
     );
 }
@@ -276,7 +276,7 @@ fn sleeping_although_there_are_writers() {
 fn publishing_with_an_old_snapshot() {
     breaks(
         Mistake::FlagOfAnOldSnapshot,
-        Scenario::SLEEP,
+        Scenario::LISTENING,
         Property::LostWakeUp,
     );
 }
@@ -285,7 +285,7 @@ fn publishing_with_an_old_snapshot() {
 fn taking_the_flag_down_without_waiting_for_it() {
     breaks(
         Mistake::TakesFlagDownLater,
-        Scenario::SLEEP,
+        Scenario::LISTENING,
         Property::LostWakeUp,
     );
 }
@@ -293,14 +293,14 @@ fn taking_the_flag_down_without_waiting_for_it() {
 #[test]
 fn listening_again_without_a_look() {
     let wrong = Mistake::ListensWithoutLook;
-    breaks(wrong, Scenario::SLEEP_FAULTS, Property::LostWakeUp);
+    breaks(wrong, Scenario::LISTENING_FAULTS, Property::LostWakeUp);
 }
 
-/// Who was woken too early and goes through the whole procedure again sees the writer, and stays
-/// awake until it has ended: late, but not lost. With the short way back to sleep it is lost.
+/// A process that was notified too early and reads once more sees the writer, and polls until that
+/// has ended: late, but not lost. A process that listens again at once loses the record.
 #[test]
 fn notifying_before_the_commit() {
     let wrong = Mistake::WakesBeforeCommit;
-    breaks(wrong, Scenario::NAP, Property::LostWakeUp);
-    assert_eq!(found(Protocol::wrong(Scenario::SLEEP, wrong)), None);
+    breaks(wrong, Scenario::FLAG_KEPT, Property::LostWakeUp);
+    assert_eq!(found(Protocol::wrong(Scenario::LISTENING, wrong)), None);
 }

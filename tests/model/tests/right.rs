@@ -1,7 +1,7 @@
 //! The protocol as it is to be: every state of each scenario is visited, and every property holds.
 //!
-//! Each scenario has its least number of states, so that one in which little can happen any more is
-//! noticed.
+//! Each scenario has its least number of states, so that a scenario in
+//! which little can happen is noticed.
 
 use outbox_model::{explore::explore, protocol::Protocol, scenario::Scenario};
 
@@ -73,13 +73,13 @@ fn a_fence_that_is_not_locked_does_no_harm() {
 }
 
 #[test]
-fn leases_are_freed_by_who_buries() {
+fn reaping_frees_leases() {
     holds(Scenario::SESSION_SNAPSHOT_FREED, 10_000);
 }
 
-/// Then even who is buried alive starts nothing beside the new owner.
+/// Then even a live process that was reaped starts nothing while the new owner works.
 #[test]
-fn a_time_of_grace_keeps_the_buried_from_starting_anything() {
+fn a_time_of_grace_keeps_a_reaped_process_from_starting_anything() {
     let strict = Protocol {
         strict: true,
         ..Protocol::right(Scenario::SESSION_GRACE)
@@ -107,7 +107,7 @@ fn partitions_are_handed_over_while_claims_are_under_way() {
 }
 
 #[test]
-fn partitions_are_handed_over_while_somebody_publishes() {
+fn partitions_are_handed_over_while_a_transaction_publishes() {
     holds(Scenario::HAND_OVER_LATE, 10_000);
 }
 
@@ -122,28 +122,28 @@ fn a_process_leaves_while_a_session_is_lost() {
 }
 
 #[test]
-fn who_is_cut_off_is_replaced() {
+fn a_process_that_is_cut_off_is_replaced() {
     holds(Scenario::CUT_OFF, 40_000);
 }
 
 #[test]
-fn who_sleeps_is_woken() {
-    holds(Scenario::SLEEP, 15_000);
+fn a_listener_is_notified() {
+    holds(Scenario::LISTENING, 15_000);
 }
 
 #[test]
-fn who_leaves_its_flag_up_may_go_back_to_sleep_at_once() {
-    holds(Scenario::NAP, 15_000);
+fn a_process_whose_flag_is_set_may_listen_again_at_once() {
+    holds(Scenario::FLAG_KEPT, 15_000);
 }
 
 #[test]
-fn who_sleeps_is_woken_whatever_happens_to_others() {
-    holds(Scenario::SLEEP_FAULTS, 150_000);
+fn a_listener_is_notified_whatever_happens_to_others() {
+    holds(Scenario::LISTENING_FAULTS, 150_000);
 }
 
 #[test]
-fn who_sleeps_is_woken_while_partitions_are_handed_over() {
-    holds(Scenario::SLEEP_HAND_OVER, 70_000);
+fn a_listener_is_notified_while_partitions_are_handed_over() {
+    holds(Scenario::LISTENING_HAND_OVER, 70_000);
 }
 
 #[test]
@@ -157,6 +157,6 @@ fn the_database_crashes() {
 }
 
 #[test]
-fn the_database_crashes_while_processes_sleep() {
-    holds(Scenario::DATABASE_SLEEP, 130_000);
+fn the_database_crashes_while_processes_listen() {
+    holds(Scenario::DATABASE_LISTENING, 130_000);
 }

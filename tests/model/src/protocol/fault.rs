@@ -98,7 +98,7 @@ impl Protocol {
         world.faults.databases -= 1;
         for transaction in &mut world.db.transactions {
             transaction.notifies = false;
-            transaction.saw_sleeper = false;
+            transaction.saw_listener = false;
             transaction.stage = match transaction.stage {
                 Stage::Early | Stage::Open => Stage::RolledBack,
                 Stage::Visible => Stage::Committed,
@@ -125,7 +125,7 @@ impl Protocol {
             worker.reading = Reading::Idle;
             if worker.lives() && !self.makes(Mistake::NoSweepAfterOutage) {
                 let holds = worker.holds();
-                worker.late.read_again(holds, 0);
+                worker.late.reread(holds, 0);
             }
         }
     }

@@ -5,9 +5,9 @@ use crate::{
     database::{Record, Stage},
     mistake::Mistake,
     property::Property,
-    scenario::{PARTS, RECORDS},
+    scenario::{PARTITIONS, RECORDS},
     step::Step,
-    worker::{Batch, Held, Life, Place},
+    worker::{Batch, KnownLease, Life, Place},
     world::World,
 };
 
@@ -17,9 +17,10 @@ impl Protocol {
         if worker.writing.is_some() {
             // Also of a process that has crashed since: it is on its way.
             let checked = worker.writing.is_some_and(|batch| batch.passed.is_some());
-            steps.push(match checked || !self.scenario.unlocked {
-                true => Step::Write { w },
-                false => Step::Check { w },
+            steps.push(if checked || !self.scenario.unlocked {
+                Step::Write { w }
+            } else {
+                Step::Check { w }
             });
         }
         if !worker.lives() {
@@ -55,7 +56,7 @@ impl Protocol {
         let Some(Record { key, .. }) = world.db.records[r] else {
             return false;
         };
-        let held = worker.held[self.scenario.part(key)];
+        let held = worker.leases[self.scenario.partition(key)];
         let in_time = worker.valid || self.makes(Mistake::StartsAfterExpiry);
         // The lane: one at a time, and the lowest id first.
         let first = (0..RECORDS).all(|other| {
@@ -75,8 +76,8 @@ impl Protocol {
         let Some(record) = world.db.records[r] else {
             return Ok(());
         };
-        let p = self.part_of(record);
-        let tenure = world.workers[w].held[p].tenure;
+        let p = self.partition_of(record);
+        let tenure = world.workers[w].leases[p].tenure;
         let history = &mut world.history;
         if world.db.stage(record) == Stage::RolledBack {
             return Err(Property::RolledBack);
@@ -92,9 +93,10 @@ impl Protocol {
         }
         let deaf = !world.db.instances[w].session;
         if tenure != history.tenures[p] && (self.strict || !deaf) {
-            return Err(match deaf {
-                true => Property::OwnerAlways,
-                false => Property::Owner,
+            return Err(if deaf {
+                Property::OwnerAlways
+            } else {
+                Property::Owner
             });
         }
         let again = history.started[r];
@@ -131,8 +133,8 @@ impl Protocol {
         let worker = &mut world.workers[w];
         worker.writing = Some(Batch {
             records,
-            epochs: worker.held.map(|held| held.epoch),
-            tenures: worker.held.map(|held| held.tenure),
+            epochs: worker.leases.map(|held| held.epoch),
+            tenures: worker.leases.map(|held| held.tenure),
             passed: None,
         });
     }
@@ -148,12 +150,12 @@ impl Protocol {
         let Some(batch) = world.workers[w].writing.take() else {
             return Ok(());
         };
-        let mut refused = [false; PARTS];
+        let mut refused = [false; PARTITIONS];
         for r in (0..RECORDS).filter(|r| batch.records & 1 << r != 0) {
             let Some(record) = world.db.records[r] else {
                 continue;
             };
-            let p = self.part_of(record);
+            let p = self.partition_of(record);
             let owner = world.db.leases[p].owner.map(usize::from) == Some(w);
             let accepted = match (self.mistake, batch.passed) {
                 (Some(Mistake::NoFence), _) => true,
@@ -176,7 +178,7 @@ impl Protocol {
                 });
             }
             // What was read in a later epoch is another matter.
-            let same = world.workers[w].held[p].epoch == batch.epochs[p];
+            let same = world.workers[w].leases[p].epoch == batch.epochs[p];
             if !accepted && same && !self.makes(Mistake::IgnoresRefusal) {
                 refused[p] = true;
             }
@@ -187,13 +189,14 @@ impl Protocol {
             }
         }
         // Somebody else has it: whatever the clock says, and before anything is read again.
-        for p in self.parts().filter(|p| refused[*p]) {
-            let in_part = self.in_part(world, p);
-            match self.makes(Mistake::ForgetsRefusal) {
-                true => world.workers[w].held[p] = Held::default(),
-                false => world.workers[w].held[p].refused = true,
+        for p in self.partitions().filter(|p| refused[*p]) {
+            let in_partition = self.in_partition(world, p);
+            if self.makes(Mistake::ForgetsRefusal) {
+                world.workers[w].leases[p] = KnownLease::default();
+            } else {
+                world.workers[w].leases[p].refused = true;
             }
-            world.workers[w].forget(in_part);
+            world.workers[w].forget(in_partition);
         }
         Ok(())
     }

@@ -1,12 +1,12 @@
-//! Who has which partition: joining, claiming, giving up, leaving, burying.
+//! Ownership: joining, claiming, releasing, leaving, reaping.
 
 use super::Protocol;
 use crate::{
     database::Instance,
     mistake::Mistake,
-    scenario::{PARTS, RECORDS, WORKERS},
+    scenario::{PARTITIONS, RECORDS, WORKERS},
     step::Step,
-    worker::{Held, Life, Place, Reading, Sleep, Worker},
+    worker::{KnownLease, Life, Listening, Place, Reading, Worker},
     world::World,
 };
 
@@ -28,7 +28,10 @@ impl Protocol {
         if worker.lives() && !instance.session {
             steps.push(Step::Reconnect { w });
         }
-        if worker.life == Life::Leaving && idle && self.parts().all(|p| !self.works(world, w, p)) {
+        if worker.life == Life::Leaving
+            && idle
+            && self.partitions().all(|p| !self.works(world, w, p))
+        {
             steps.push(Step::Left { w });
         }
         if worker.life != Life::Running {
@@ -45,44 +48,46 @@ impl Protocol {
                 ..
             } = world.db.instances[dead];
             if dead != w && row && !session && (quiet || !self.scenario.grace) {
-                steps.push(match self.makes(Mistake::BuriesLater) {
-                    true => Step::FindDead { w, dead },
-                    false => Step::Bury { w, dead },
+                steps.push(if self.makes(Mistake::ReapsLater) {
+                    Step::FindDead { w, dead }
+                } else {
+                    Step::Reap { w, dead }
                 });
             }
         }
-        if let Some(dead) = worker.burying.map(usize::from) {
-            steps.push(Step::Bury { w, dead });
+        if let Some(dead) = worker.reaping.map(usize::from) {
+            steps.push(Step::Reap { w, dead });
         }
         // First the session, then the row, then the leases.
         let row = instance.row || self.makes(Mistake::ClaimsBeforeRow);
         let registered = row && instance.session || self.makes(Mistake::ClaimsWithoutSession);
         if idle && registered && (self.scenario.renews || self.claim_changes(world, w)) {
-            steps.push(match self.scenario.snapshot {
-                true => Step::BeginClaim { w },
-                false => Step::Claim { w },
+            steps.push(if self.scenario.snapshot {
+                Step::BeginClaim { w }
+            } else {
+                Step::Claim { w }
             });
         }
         self.hand_over_steps(world, w, steps);
     }
 
-    /// Who has more than its share gives up what is too much.
+    /// A process with more than its share releases the surplus.
     fn hand_over_steps(&self, world: &World, w: usize, steps: &mut Vec<Step>) {
         let worker = &world.workers[w];
-        let held = worker.held.iter().filter(|held| held.epoch > 0).count();
-        let draining = worker.held.iter().filter(|held| held.draining).count();
+        let held = worker.leases.iter().filter(|held| held.epoch > 0).count();
+        let draining = worker.leases.iter().filter(|held| held.draining).count();
         let over = world.db.over_share(&self.scenario, self.mistake, held);
-        for p in self.parts() {
-            let Held {
+        for p in self.partitions() {
+            let KnownLease {
                 epoch,
                 draining: is,
                 ..
-            } = worker.held[p];
+            } = worker.leases[p];
             if epoch > 0 && !is && draining.cast_signed() < over {
                 steps.push(Step::Drain { w, p });
             }
             let may = !self.works(world, w, p) || self.makes(Mistake::ReleaseBeforeDrain);
-            let refused = worker.held[p].refused;
+            let refused = worker.leases[p].refused;
             let idle = match worker.reading {
                 Reading::Idle => true,
                 Reading::Claimed { .. } => self.makes(Mistake::ReleaseDuringClaim),
@@ -95,20 +100,20 @@ impl Protocol {
     }
 
     /// Something of this partition runs or is not written yet.
-    fn works(&self, world: &World, w: usize, part: usize) -> bool {
+    fn works(&self, world: &World, w: usize, partition: usize) -> bool {
         let worker = &world.workers[w];
-        let in_part = self.in_part(world, part);
-        (0..RECORDS).filter(|r| in_part[*r]).any(|r| {
+        let in_partition = self.in_partition(world, partition);
+        (0..RECORDS).filter(|r| in_partition[*r]).any(|r| {
             let sent = worker.writing.is_some_and(|b| b.records & 1 << r != 0);
             sent || matches!(worker.memory[r], Place::Running | Place::Ran)
         })
     }
 
-    /// Claims go on all the time; those without an effect are left out.
+    /// Processes claim all the time. The model leaves out claims without an effect.
     fn claim_changes(&self, world: &World, w: usize) -> bool {
         let mut next = world.db;
         next.claim(w, self.rows(world), &self.scenario, self.mistake);
-        let known = (0..PARTS).all(|p| match world.workers[w].held[p].epoch {
+        let known = (0..PARTITIONS).all(|p| match world.workers[w].leases[p].epoch {
             0 => next.leases[p].owner.map(usize::from) != Some(w),
             epoch => next.owns(w, p, epoch),
         });
@@ -124,7 +129,7 @@ impl Protocol {
         };
     }
 
-    /// Whose rows a claim looks for.
+    /// Which processes had a row, where a claim looks at that.
     fn rows(&self, world: &World) -> Option<[bool; WORKERS]> {
         (!self.scenario.frees).then(|| world.db.rows())
     }
@@ -140,41 +145,43 @@ impl Protocol {
             Reading::Claiming { rows, valid } => ((!self.scenario.frees).then_some(rows), valid),
             _ => (self.rows(world), true),
         };
-        // The statement locks the row of its own process, so that who was buried takes nothing.
+        // The statement locks the row of its own process, so a process that was reaped takes nothing.
         let registered = world.db.instances[w].row
             || self.makes(Mistake::ClaimsBeforeRow)
             || self.makes(Mistake::ClaimsWithoutSession);
-        let taken = match registered {
-            true => world.db.claim(w, rows, &self.scenario, self.mistake),
-            false => [None; PARTS],
+        let taken = if registered {
+            world.db.claim(w, rows, &self.scenario, self.mistake)
+        } else {
+            [None; PARTITIONS]
         };
         let history = &mut world.history;
         for (p, from) in taken.into_iter().enumerate() {
-            let Some(from_somebody) = from else { continue };
+            let Some(was_owned) = from else { continue };
             history.tenures[p] += 1;
             let owner = before.leases[p].owner.map_or(w, usize::from);
-            if from_somebody && history.unlucky[owner] {
+            if was_owned && history.unlucky[owner] {
                 history.unclean[p] = true;
             }
         }
-        let mut epochs = [0; PARTS];
+        let mut epochs = [0; PARTITIONS];
         for (p, lease) in world.db.leases.iter().enumerate() {
             if registered && lease.owner.map(usize::from) == Some(w) {
                 epochs[p] = lease.epoch;
             }
         }
         let worker = &mut world.workers[w];
-        worker.reading = match worker.lives() {
-            true => Reading::Claimed {
+        worker.reading = if worker.lives() {
+            Reading::Claimed {
                 epochs,
                 tenures: history.tenures,
                 valid,
-            },
-            false => Reading::Idle,
+            }
+        } else {
+            Reading::Idle
         };
     }
 
-    /// What has another epoch was lost in between, and is gained anew.
+    /// A partition with another epoch was lost in between, and is gained anew.
     pub(super) fn claimed(&self, world: &mut World, w: usize) {
         let Reading::Claimed {
             epochs,
@@ -187,22 +194,23 @@ impl Protocol {
         if self.makes(Mistake::ClaimsBeforeRow) {
             world.db.instances[w].row = true;
         }
-        for p in self.parts() {
+        for p in self.partitions() {
             let epoch = epochs[p];
             let lost = epoch == 0;
-            if world.workers[w].held[p].epoch == epoch || lost && self.makes(Mistake::RenewsBlindly)
+            if world.workers[w].leases[p].epoch == epoch
+                || lost && self.makes(Mistake::RenewsBlindly)
             {
                 continue;
             }
-            let in_part = self.in_part(world, p);
-            world.workers[w].drop_part(p, in_part);
+            let in_partition = self.in_partition(world, p);
+            world.workers[w].drop_partition(p, in_partition);
             if epoch > 0 {
-                world.workers[w].held[p] = Held {
+                world.workers[w].leases[p] = KnownLease {
                     epoch,
                     tenure: tenures[p],
-                    ..Held::default()
+                    ..KnownLease::default()
                 };
-                self.stay_awake(world, w);
+                self.stop_listening(world, w);
             }
         }
         world.workers[w].valid = valid || self.makes(Mistake::CountsFromTheAnswer);
@@ -210,13 +218,13 @@ impl Protocol {
     }
 
     /// By one statement, which holds the session lock of the dead: it cannot come back meanwhile.
-    pub(super) fn bury(&self, world: &mut World, w: usize, dead: usize) {
+    pub(super) fn reap(&self, world: &mut World, w: usize, dead: usize) {
         let instance = &mut world.db.instances[dead];
         *instance = Instance {
             session: instance.session,
             ..Instance::default()
         };
-        world.workers[w].burying = None;
+        world.workers[w].reaping = None;
         for (p, lease) in world.db.leases.iter_mut().enumerate() {
             if self.scenario.frees && lease.owner.map(usize::from) == Some(dead) {
                 (lease.owner, lease.expired) = (None, false);
@@ -226,14 +234,14 @@ impl Protocol {
     }
 
     pub(super) fn release(&self, world: &mut World, w: usize, p: usize) {
-        let in_part = self.in_part(world, p);
-        world.db.release(w, p, world.workers[w].held[p].epoch);
-        world.workers[w].drop_part(p, in_part);
+        let in_partition = self.in_partition(world, p);
+        world.db.release(w, p, world.workers[w].leases[p].epoch);
+        world.workers[w].drop_partition(p, in_partition);
     }
 
     pub(super) fn leave(&self, world: &mut World, w: usize) {
         world.leaves -= 1;
-        self.stay_awake(world, w);
+        self.stop_listening(world, w);
         let worker = &mut world.workers[w];
         worker.life = Life::Leaving;
         for place in &mut worker.memory {
@@ -247,7 +255,7 @@ impl Protocol {
     }
 
     pub(super) fn left(&self, world: &mut World, w: usize) {
-        for p in self.parts() {
+        for p in self.partitions() {
             self.release(world, w, p);
         }
         world.db.instances[w] = Instance::default();
@@ -257,19 +265,19 @@ impl Protocol {
         };
     }
 
-    /// A new session, the row again if somebody has deleted it, and a look at everything: what was
-    /// to be heard meanwhile was not. Nothing is started before a claim is answered that began after
-    /// this: somebody else may have everything.
+    /// Opens a new session, writes the row again if a peer has deleted it, and reads everything: the
+    /// process missed all notifications meanwhile. It starts nothing before the answer to a claim
+    /// that began after this, because a peer may own its partitions.
     pub(super) fn reconnect(&self, world: &mut World, w: usize) {
         let instance = &mut world.db.instances[w];
         (instance.row, instance.session, instance.quiet) = (true, true, false);
-        if !self.makes(Mistake::GoesOnAfterReconnect) {
+        if !self.makes(Mistake::ContinuesAfterReconnect) {
             world.workers[w].lapse();
         }
         if self.makes(Mistake::ListensWithoutLook) {
-            instance.asleep = world.workers[w].sleep != Sleep::Awake;
+            instance.listening = world.workers[w].listening != Listening::Off;
             return;
         }
-        self.stay_awake(world, w);
+        self.stop_listening(world, w);
     }
 }

@@ -38,10 +38,10 @@ impl Protocol {
     }
 
     pub(super) fn snapshot(&self, world: &mut World, t: usize) {
-        let sleeps = world.db.somebody_sleeps();
+        let has_listener = world.db.has_listener();
         let transaction = &mut world.db.transactions[t];
         transaction.stage = Stage::Early;
-        transaction.saw_sleeper = sleeps;
+        transaction.saw_listener = has_listener;
     }
 
     pub(super) fn begin(&self, world: &mut World, t: usize) {
@@ -50,9 +50,10 @@ impl Protocol {
 
     pub(super) fn insert(&self, world: &mut World, t: usize) {
         let place = world.db.records.iter().position(Option::is_none);
-        let sleeps = match self.makes(Mistake::FlagOfAnOldSnapshot) {
-            true => world.db.transactions[t].saw_sleeper,
-            false => world.db.somebody_sleeps(),
+        let has_listener = if self.makes(Mistake::FlagOfAnOldSnapshot) {
+            world.db.transactions[t].saw_listener
+        } else {
+            world.db.has_listener()
         };
         let transaction = &mut world.db.transactions[t];
         let keys = self.scenario.transactions[t];
@@ -65,10 +66,10 @@ impl Protocol {
         if let Some(place) = place {
             world.db.records[place] = Some(record);
         }
-        match self.makes(Mistake::WakesBeforeCommit) {
-            true if sleeps => notify(world),
-            true => {}
-            false => world.db.transactions[t].notifies |= sleeps,
+        if !self.makes(Mistake::WakesBeforeCommit) {
+            world.db.transactions[t].notifies |= has_listener;
+        } else if has_listener {
+            notify(world);
         }
     }
 
@@ -76,12 +77,12 @@ impl Protocol {
         world.db.transactions[t].stage = Stage::Visible;
     }
 
-    /// The rest of a commit: in PostgreSQL rows can be seen before locks are given up and anybody
-    /// is notified.
+    /// The rest of a commit: in PostgreSQL rows can be seen before locks are released and
+    /// listeners are notified.
     pub(super) fn end(&self, world: &mut World, t: usize) {
         let transaction = &mut world.db.transactions[t];
         transaction.stage = Stage::Committed;
-        transaction.saw_sleeper = false;
+        transaction.saw_listener = false;
         if std::mem::take(&mut transaction.notifies) {
             notify(world);
         }
@@ -90,20 +91,18 @@ impl Protocol {
     pub(super) fn roll_back(&self, world: &mut World, t: usize) -> Result<(), Property> {
         let transaction = &mut world.db.transactions[t];
         transaction.stage = Stage::RolledBack;
-        (transaction.notifies, transaction.saw_sleeper) = (false, false);
+        (transaction.notifies, transaction.saw_listener) = (false, false);
         let of_this =
             |r: &usize| world.db.records[*r].is_some_and(|rec| usize::from(rec.transaction) == t);
-        match (0..RECORDS)
-            .filter(of_this)
-            .any(|r| world.history.started[r].is_some())
-        {
-            true => Err(Property::RolledBack),
-            false => Ok(()),
+        let was_started = |r: usize| world.history.started[r].is_some();
+        if (0..RECORDS).filter(of_this).any(was_started) {
+            return Err(Property::RolledBack);
         }
+        Ok(())
     }
 }
 
-/// Writers of one key are serialised, as by the row lock of an aggregate, which is given up with
+/// Writers of one key are serialised, as by the row lock of an aggregate, which is released with
 /// all others.
 fn key_is_locked(world: &World, t: usize, key: u8) -> bool {
     world.db.records.iter().flatten().any(|record| {
@@ -112,7 +111,7 @@ fn key_is_locked(world: &World, t: usize, key: u8) -> bool {
     })
 }
 
-/// Whoever listens is told. A broken connection is told nothing.
+/// Notifies every process that has a session. A broken connection receives nothing.
 fn notify(world: &mut World) {
     for (worker, instance) in world.workers.iter_mut().zip(world.db.instances) {
         worker.notified |= worker.lives() && instance.session;

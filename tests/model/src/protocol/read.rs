@@ -3,9 +3,9 @@
 use super::Protocol;
 use crate::{
     mistake::Mistake,
-    scenario::{PARTS, RECORDS},
+    scenario::{PARTITIONS, RECORDS},
     step::Step,
-    worker::{Life, Place, Reading, Sleep},
+    worker::{Life, Listening, Place, Reading},
     world::World,
 };
 
@@ -17,10 +17,10 @@ impl Protocol {
         }
         match worker.reading {
             Reading::Idle => {
-                let wants = match worker.sleep {
-                    Sleep::Awake => worker.holds().contains(&true),
-                    Sleep::Flagged | Sleep::Woken => true,
-                    Sleep::Asleep => false,
+                let wants = match worker.listening {
+                    Listening::Off => worker.holds().contains(&true),
+                    Listening::Announced | Listening::Notified => true,
+                    Listening::On => false,
                 };
                 if wants && worker.valid && worker.life == Life::Running {
                     steps.push(Step::Look { w });
@@ -35,22 +35,22 @@ impl Protocol {
     pub(super) fn look(&self, world: &mut World, w: usize) {
         let writers = world.db.writers();
         let worker = &mut world.workers[w];
-        if worker.sleep == Sleep::Awake {
+        if worker.listening == Listening::Off {
             worker.notified = false;
         }
         if !self.makes(Mistake::WritersAfterReading) {
             let (holds, highest) = (worker.holds(), worker.highest());
-            worker.late.look(holds, highest, writers);
+            worker.late.observe(holds, highest, writers);
         }
-        let mut from = worker.held.map(|held| held.after);
+        let mut from = worker.leases.map(|held| held.after);
         if !self.makes(Mistake::NoRescan) && !self.makes(Mistake::LateInAnotherStatement) {
             for (p, from) in from.iter_mut().enumerate() {
-                *from = worker.late.lowered(p, *from);
+                *from = worker.late.lower(p, *from);
             }
         }
         worker.reading = Reading::Looked {
             from,
-            to: [u8::MAX; PARTS],
+            to: [u8::MAX; PARTITIONS],
             writers: writers != 0,
         };
     }
@@ -59,9 +59,10 @@ impl Protocol {
         let Reading::Looked { from, to, writers } = world.workers[w].reading else {
             return;
         };
-        let first_of_two = self.makes(Mistake::LateInAnotherStatement) && to == [u8::MAX; PARTS];
+        let first_of_two =
+            self.makes(Mistake::LateInAnotherStatement) && to == [u8::MAX; PARTITIONS];
         let mut rows = 0;
-        for p in self.parts() {
+        for p in self.partitions() {
             let of_page = self.page(world, w, p, from[p], to[p]);
             let bits: u8 = of_page.iter().map(|r| 1 << r).sum();
             rows |= bits;
@@ -69,7 +70,9 @@ impl Protocol {
             let counts = !self.makes(Mistake::WritersAfterReading) && !first_of_two;
             if worker.holds()[p] && counts {
                 let all = of_page.len() < self.scenario.page;
-                worker.late.read(p, worker.held[p].after, id(&of_page), all);
+                worker
+                    .late
+                    .page_read(p, worker.leases[p].after, id(&of_page), all);
             }
         }
         if first_of_two {
@@ -77,7 +80,7 @@ impl Protocol {
             let late = world.workers[w].late;
             self.put_into_lanes(world, w, rows);
             world.workers[w].reading = Reading::Looked {
-                from: std::array::from_fn(|p| late.lowered(p, from[p])),
+                from: std::array::from_fn(|p| late.lower(p, from[p])),
                 to: from,
                 writers,
             };
@@ -90,13 +93,14 @@ impl Protocol {
     fn page(&self, world: &World, w: usize, p: usize, from: u8, to: u8) -> Vec<usize> {
         let worker = &world.workers[w];
         let seen = |r: &usize| {
-            let record = match self.makes(Mistake::ReadsUncommitted) {
-                true => world.db.records[*r],
-                false => world.db.visible(*r),
+            let record = if self.makes(Mistake::ReadsUncommitted) {
+                world.db.records[*r]
+            } else {
+                world.db.visible(*r)
             };
             let id = id(&[*r]);
             let known = worker.memory[*r] != Place::Out && !self.makes(Mistake::FiltersOnArrival);
-            record.is_some_and(|record| self.part_of(record) == p && !record.completed)
+            record.is_some_and(|record| self.partition_of(record) == p && !record.completed)
                 && !known
                 && id > from
                 && id <= to
@@ -114,9 +118,9 @@ impl Protocol {
             let now = world.db.writers();
             let worker = &mut world.workers[w];
             let (holds, highest) = (worker.holds(), worker.highest());
-            worker.late.look(holds, highest, now);
-            for p in 0..PARTS {
-                worker.late.read(p, 0, 0, true);
+            worker.late.observe(holds, highest, now);
+            for p in 0..PARTITIONS {
+                worker.late.page_read(p, 0, 0, true);
             }
             writers = now != 0;
         }
@@ -133,11 +137,11 @@ impl Protocol {
                 continue;
             };
             let worker = &mut world.workers[w];
-            let part = self.scenario.part(record.key);
-            if !worker.holds()[part] || worker.life != Life::Running {
+            let partition = self.scenario.partition(record.key);
+            if !worker.holds()[partition] || worker.life != Life::Running {
                 continue;
             }
-            let held = &mut worker.held[part];
+            let held = &mut worker.leases[partition];
             held.after = held.after.max(id(&[r]));
             if worker.memory[r] == Place::Out {
                 worker.memory[r] = Place::Waiting;
