@@ -5,11 +5,9 @@
 
 use std::{mem, sync::Arc};
 
-use super::{
-    burst::Work, key::key_state, lane::QueuedRecord, lanes::Lanes, outgoing::FetchPhase,
-    state::Backlog,
-};
+use super::{Backlog, FetchPhase, Lanes, Work, key::key_state};
 use crate::{
+    record::Attempt,
     registry::HandlerIx,
     store::{FetchedDelivery, FetchedRecord, LaneName},
 };
@@ -62,13 +60,9 @@ impl Lanes {
         let record = Arc::new(record);
         let key = key_state(&mut self.keys, self.memory.origin(part), &record.key);
         let mut is_parked = false;
-        for &Target {
-            handler,
-            is_blocked,
-        } in targets
-        {
-            let state = &self.handlers[handler];
-            let backlog = if is_blocked || !state.is_available() {
+        for target in targets {
+            let (handler, state) = (target.handler, &self.handlers[target.handler]);
+            let backlog = if target.is_blocked || !state.is_available() {
                 Backlog::Blocked
             } else {
                 Backlog::None
@@ -76,10 +70,17 @@ impl Lanes {
             let lane = key.lane_or_insert(handler, backlog);
             // A transactional handler beside others needs a row of its own before it runs: its
             // transaction completes that row, and leaves the record to the others.
-            let needs_row_first =
-                !state.is_available() || state.is_transactional() && targets.len() > 1;
-            if lane.is_whole() && !needs_row_first {
-                lane.enqueue(QueuedRecord::whole(Arc::clone(&record)));
+            let needs_row_first = state.settings().is_transactional && targets.len() > 1;
+            let joins_queue = lane.backlog() == Backlog::None && state.is_available();
+            if joins_queue && !needs_row_first {
+                lane.enqueue(Work {
+                    record: Arc::clone(&record),
+                    part,
+                    handler,
+                    attempt: Attempt::first(),
+                    from_row: false,
+                    is_detached: false,
+                });
             } else {
                 lane.note_parked();
                 self.outgoing.change_lane(&record.key, handler);
@@ -105,23 +106,24 @@ impl Lanes {
             return false;
         }
         let record = Arc::new(record);
-        if !due.blocking {
-            self.start_detached(Work {
-                record,
-                part,
-                handler,
-                attempt: due.attempt,
-                from_row: true,
-                is_detached: true,
-            });
+        let work = Work {
+            record: Arc::clone(&record),
+            part,
+            handler,
+            attempt: due.attempt,
+            from_row: true,
+            is_detached: !due.blocking,
+        };
+        if work.is_detached {
+            self.handlers[handler].wait_for_slot(work);
+            self.grant_slots(handler);
             return true;
         }
         let key = key_state(&mut self.keys, self.memory.origin(part), &record.key);
         // The fetch may have missed what this process has parked behind it a moment ago.
         let has_backlog = due.followed || key.lane(handler).is_some();
-        let queued = QueuedRecord::from_row(Arc::clone(&record), due.attempt);
-        key.lane_or_insert(handler, Backlog::Blocked)
-            .admit_due(queued, has_backlog);
+        let lane = key.lane_or_insert(handler, Backlog::Blocked);
+        lane.admit_due(work, has_backlog);
         self.advance(&record.key, handler);
         true
     }
@@ -161,7 +163,14 @@ impl Lanes {
                 break;
             }
             self.memory.admit_delivery((record.id, handler), name.part);
-            lane.enqueue(QueuedRecord::from_row(Arc::new(record), row.attempt));
+            lane.enqueue(Work {
+                record: Arc::new(record),
+                part: name.part,
+                handler,
+                attempt: row.attempt,
+                from_row: true,
+                is_detached: false,
+            });
         }
         lane.loaded(is_blocked, has_more);
         self.advance(&name.key, handler);
@@ -173,9 +182,9 @@ impl Lanes {
             return;
         }
         let origin = self.memory.origin(name.part);
-        let lane =
-            key_state(&mut self.keys, origin, &name.key).lane_or_insert(handler, Backlog::Blocked);
-        if lane.is_blocked() {
+        let key = key_state(&mut self.keys, origin, &name.key);
+        let lane = key.lane_or_insert(handler, Backlog::Blocked);
+        if lane.backlog() == Backlog::Blocked {
             lane.unblock(true);
             self.advance(&name.key, handler);
         }

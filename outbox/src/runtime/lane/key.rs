@@ -8,14 +8,7 @@ use std::{
 use hashbrown::{HashMap, hash_map::EntryRef};
 use smallvec::SmallVec;
 
-use super::{
-    handlers::HandlerState,
-    lane::Lane,
-    memory::{Generation, Memory, Origin},
-    outgoing::Outgoing,
-    rows::waiting_row,
-    state::Backlog,
-};
+use super::{Backlog, Generation, HandlerState, Lane, Memory, Origin, Outgoing, rows::waiting_row};
 use crate::{
     record::{Attempt, Record},
     registry::{HandlerIx, PerHandler},
@@ -45,16 +38,14 @@ pub(super) fn key_state<'a>(
     origin: Origin,
     name: &str,
 ) -> &'a mut KeyState {
+    let new = || KeyState {
+        origin,
+        whole: VecDeque::new(),
+        lanes: SmallVec::new(),
+    };
     match keys.entry_ref(name) {
         EntryRef::Occupied(entry) => entry.into_mut(),
-        EntryRef::Vacant(entry) => {
-            let new = KeyState {
-                origin,
-                whole: VecDeque::new(),
-                lanes: SmallVec::new(),
-            };
-            entry.insert_with_key(name.into(), new)
-        }
+        EntryRef::Vacant(entry) => entry.insert_with_key(name.into(), new()),
     }
 }
 
@@ -110,11 +101,10 @@ impl KeyState {
         });
     }
 
-    /// A handler completed a whole record. Whether all of its handlers have.
-    pub(super) fn completed_by(&mut self, id: i64, handler: HandlerIx) -> bool {
-        let Some(at) = self.whole.iter().position(|whole| whole.record.id == id) else {
-            return false;
-        };
+    /// A handler completed a whole record. Whether all of its handlers have. `None` if the record
+    /// is not whole.
+    pub(super) fn completed_by(&mut self, id: i64, handler: HandlerIx) -> Option<bool> {
+        let at = self.whole.iter().position(|whole| whole.record.id == id)?;
         let whole = &mut self.whole[at];
         whole.unfinished.retain(|other| *other != handler);
         whole.partly_done = true;
@@ -122,7 +112,12 @@ impl KeyState {
         if is_complete {
             self.whole.remove(at);
         }
-        is_complete
+        Some(is_complete)
+    }
+
+    /// The record has no delivery rows.
+    pub(super) fn is_whole(&self, id: i64) -> bool {
+        self.whole.iter().any(|whole| whole.record.id == id)
     }
 
     /// Gives every whole record its delivery rows, all of a key and in order: a lane that has rows
@@ -139,7 +134,7 @@ impl KeyState {
         {
             outgoing.split_record(record.id);
             for handler in unfinished {
-                let id = handlers[handler].id();
+                let id = handlers[handler].settings().id;
                 let partition = self.origin.partition;
                 outgoing.add_delivery(waiting_row(partition, &record, id, Attempt::first()));
                 memory.add_delivery((record.id, handler), self.origin);

@@ -4,14 +4,7 @@ use std::{collections::BTreeSet, mem};
 
 use hashbrown::{HashMap, HashSet};
 
-use super::{
-    burst::Burst,
-    handlers::{HandlerSettings, HandlerState},
-    key::KeyState,
-    lane::Lane,
-    memory::Memory,
-    outgoing::{FetchPhase, Outgoing},
-};
+use super::{Burst, FetchPhase, HandlerSettings, HandlerState, KeyState, Lane, Memory, Outgoing};
 use crate::{
     registry::{HandlerIx, PerHandler},
     store::{InMemory, LaneName},
@@ -131,10 +124,7 @@ impl Lanes {
             || is_fetching
             || !self.closing.is_empty()
             || self.has_batch()
-            || self
-                .handlers
-                .iter()
-                .any(|(_, state)| !state.slots().is_unused());
+            || self.handlers.iter().any(|(_, state)| !state.is_unused());
         is_used.then(|| format!("{self:?}"))
     }
 }

@@ -2,7 +2,7 @@
 
 use hashbrown::{HashMap, HashSet};
 
-use super::outgoing::ForgetList;
+use super::ForgetList;
 use crate::{registry::HandlerIx, store::InMemory};
 
 /// Grows when partitions are lost. What was taken to be written in an older generation says nothing
@@ -79,12 +79,12 @@ impl Memory {
     /// What a batch of this generation was about leaves memory, unless it was read again since.
     pub(super) fn forget(&mut self, list: &ForgetList, generation: Generation) {
         let is_old = |origin: &Origin| origin.generation <= generation;
-        for id in list.records() {
+        for id in &list.records {
             if self.records.get(id).is_some_and(is_old) {
                 self.remove_record(*id);
             }
         }
-        for delivery in list.deliveries() {
+        for delivery in &list.deliveries {
             if self.deliveries.get(delivery).is_some_and(is_old)
                 && let Some(origin) = self.deliveries.remove(delivery)
             {

@@ -2,7 +2,7 @@
 
 use std::mem;
 
-use super::memory::{Generation, Memory};
+use super::{Generation, Memory};
 use crate::{
     record::DeliveryStatus,
     registry::HandlerIx,
@@ -19,19 +19,12 @@ pub(super) struct Outgoing {
 /// What leaves memory once a batch is written.
 #[derive(Debug, Default)]
 pub(super) struct ForgetList {
-    records: Vec<i64>,
-    deliveries: Vec<(i64, HandlerIx)>,
-    /// Lanes that have an unwritten change, once per change.
-    lanes: Vec<LaneRef>,
+    pub(super) records: Vec<i64>,
+    pub(super) deliveries: Vec<(i64, HandlerIx)>,
+    /// Lanes that have an unwritten change, once per change: key and handler.
+    pub(super) lanes: Vec<(Box<str>, HandlerIx)>,
     /// Handlers with lanes that can be found in the database once this is written.
-    evicted: Vec<HandlerIx>,
-}
-
-/// A lane by the name of its key.
-#[derive(Debug, Clone)]
-pub(super) struct LaneRef {
-    pub(super) key: Box<str>,
-    pub(super) handler: HandlerIx,
+    pub(super) evicted: Vec<HandlerIx>,
 }
 
 /// A batch that was taken to be written. Goes back to `Engine::on_written`.
@@ -69,13 +62,8 @@ impl Outgoing {
     }
 
     fn has_only_records_to_forget(&self) -> bool {
-        let ForgetList {
-            records: _,
-            deliveries,
-            lanes,
-            evicted,
-        } = &self.forget;
-        deliveries.is_empty() && lanes.is_empty() && evicted.is_empty()
+        let forget = &self.forget;
+        forget.deliveries.is_empty() && forget.lanes.is_empty() && forget.evicted.is_empty()
     }
 
     pub(super) fn take(&mut self, generation: Generation) -> Option<OutgoingBatch> {
@@ -113,9 +101,16 @@ impl Outgoing {
         self.batch.new_deliveries.push(row);
     }
 
-    /// What an attempt made of a delivery. `is_new`: its record was split just now, so the row is
-    /// among the last that were added, and can be what it is to be from the start.
-    pub(super) fn set_delivery(&mut self, row: DeliveryRow, is_new: bool) {
+    /// What an attempt made of a delivery, and its failure for the history. `is_new`: its record was
+    /// split just now, so the row is among the last that were added, and can be what it is to be
+    /// from the start.
+    pub(super) fn set_delivery(
+        &mut self,
+        row: DeliveryRow,
+        failure: Option<FailureRow>,
+        is_new: bool,
+    ) {
+        self.batch.failures.extend(failure);
         let is_same =
             |new: &&mut DeliveryRow| (new.record_id, new.handler) == (row.record_id, row.handler);
         let replaced = if is_new && row.status != DeliveryStatus::Completed {
@@ -129,11 +124,6 @@ impl Outgoing {
         }
     }
 
-    /// A failed attempt, for the history.
-    pub(super) fn add_failure(&mut self, failure: FailureRow) {
-        self.batch.failures.push(failure);
-    }
-
     /// This delivery leaves memory once the batch is written.
     pub(super) fn forget_delivery(&mut self, id: i64, handler: HandlerIx) {
         self.forget.deliveries.push((id, handler));
@@ -141,8 +131,7 @@ impl Outgoing {
 
     /// The batch contains a change of this lane, which has noted it.
     pub(super) fn change_lane(&mut self, key: &str, handler: HandlerIx) {
-        let key = key.into();
-        self.forget.lanes.push(LaneRef { key, handler });
+        self.forget.lanes.push((key.into(), handler));
     }
 
     /// The batch parks lanes that could run.
@@ -171,32 +160,16 @@ impl Outgoing {
         forget
             .deliveries
             .retain(|delivery| memory.has_delivery(*delivery));
-        forget.lanes.retain(|lane| has_key(&lane.key));
+        forget.lanes.retain(|(key, _)| has_key(key));
     }
 }
 
 impl ForgetList {
-    pub(super) fn of_lane(lane: LaneRef) -> Self {
+    pub(super) fn of_lane(key: &str, handler: HandlerIx) -> Self {
         Self {
-            lanes: vec![lane],
+            lanes: vec![(key.into(), handler)],
             ..Self::default()
         }
-    }
-
-    pub(super) fn records(&self) -> &[i64] {
-        &self.records
-    }
-
-    pub(super) fn deliveries(&self) -> &[(i64, HandlerIx)] {
-        &self.deliveries
-    }
-
-    pub(super) fn lanes(&self) -> &[LaneRef] {
-        &self.lanes
-    }
-
-    pub(super) fn evicted(&self) -> &[HandlerIx] {
-        &self.evicted
     }
 }
 

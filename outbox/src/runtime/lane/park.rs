@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::{handlers::Availability, lanes::Lanes};
+use super::{Availability, Lanes};
 use crate::registry::HandlerIx;
 
 /// How many records of a long queue stay when memory is full: as many as are loaded of a parked lane
@@ -34,7 +34,7 @@ impl Lanes {
     /// queues, so that others find room. About `records` of each leave. Whether there were any.
     pub(crate) fn evict(&mut self, records: usize) -> bool {
         let handlers = self.handlers.iter();
-        let waiting = handlers.map(|(handler, state)| (state.slots().waiting_lanes(), handler));
+        let waiting = handlers.map(|(handler, state)| (state.waiting_lanes(), handler));
         let slowest = waiting.max_by_key(|(lanes, _)| *lanes);
         let parked = match slowest {
             Some((1.., handler)) => self.park_waiting_lanes(handler, records),
@@ -69,8 +69,8 @@ impl Lanes {
             let Some(lane) = key.lane(*handler) else {
                 continue;
             };
-            for queued in lane.drain_tail(KEEP_QUEUED) {
-                self.outgoing.forget_delivery(queued.record.id, *handler);
+            for work in lane.drain_tail(KEEP_QUEUED) {
+                self.outgoing.forget_delivery(work.record.id, *handler);
             }
             lane.note_parked();
             self.outgoing.change_lane(name, *handler);
@@ -80,9 +80,7 @@ impl Lanes {
 
     /// Parks all lanes of a handler. How many had something that did not run.
     fn park_all_lanes(&mut self, handler: HandlerIx) -> usize {
-        let slots = self.handlers[handler].slots_mut();
-        slots.retain_waiting(|_| false);
-        for work in slots.take_detached(|_| true) {
+        for work in self.handlers[handler].take_waiting(|_| true) {
             // It is still due in the database.
             self.outgoing.forget_delivery(work.record.id, handler);
         }
@@ -104,11 +102,12 @@ impl Lanes {
     fn park_waiting_lanes(&mut self, handler: HandlerIx, records: usize) -> usize {
         let (mut left, mut parked) = (records, 0);
         while left > 0
-            && let Some(first) = self.handlers[handler].slots_mut().take_last_waiting()
+            && let Some(first) = self.handlers[handler].take_last_waiting()
         {
-            if let Some(lane) = self.lane(&first.key, handler) {
+            let key = &*first.record.key;
+            if let Some(lane) = self.lane(key, handler) {
                 left = left.saturating_sub(lane.queue_len());
-                self.block_lane(&first.key, handler);
+                self.block_lane(key, handler);
                 parked += 1;
             }
         }
@@ -130,8 +129,8 @@ impl Lanes {
         };
         lane.block();
         lane.note_change();
-        for queued in lane.drain_not_running() {
-            self.outgoing.forget_delivery(queued.record.id, handler);
+        for work in lane.drain_not_running() {
+            self.outgoing.forget_delivery(work.record.id, handler);
         }
         self.outgoing.change_lane(key, handler);
     }

@@ -1,7 +1,7 @@
 //! The fourth door, from ownership: partitions close, open again, drain, or are lost.
 
-use super::lanes::Lanes;
-use crate::{record::Record, registry::HandlerIx};
+use super::Lanes;
+use crate::registry::HandlerIx;
 
 impl Lanes {
     /// Nothing more is started in these partitions. What runs is finished; what does not run leaves
@@ -24,9 +24,12 @@ impl Lanes {
             for lane in key.lanes_mut() {
                 let handler = lane.handler();
                 let mut has_left = false;
-                for queued in lane.drain_not_running().filter(|queued| queued.has_row) {
-                    self.outgoing.forget_delivery(queued.record.id, handler);
-                    has_left = true;
+                for work in lane.drain_not_running() {
+                    // Only what has a row is in memory as a delivery.
+                    if self.memory.has_delivery((work.record.id, handler)) {
+                        self.outgoing.forget_delivery(work.record.id, handler);
+                        has_left = true;
+                    }
                 }
                 if has_left {
                     lane.closed();
@@ -34,15 +37,8 @@ impl Lanes {
                 }
             }
         }
-        let keys = &self.keys;
-        let is_open = |first: &Record| {
-            let key = keys.get(&*first.key);
-            key.is_none_or(|key| !is_closing(key.partition()))
-        };
         for (handler, state) in self.handlers.iter_mut() {
-            let slots = state.slots_mut();
-            slots.retain_waiting(is_open);
-            for work in slots.take_detached(|work| is_closing(work.part)) {
+            for work in state.take_waiting(is_closing) {
                 // It is still due in the database.
                 self.outgoing.forget_delivery(work.record.id, handler);
             }
@@ -108,9 +104,7 @@ impl Lanes {
         let has_key = |name: &str| keys.contains_key(name);
         self.outgoing.drop_partitions(lost, &self.memory, has_key);
         for (_, state) in self.handlers.iter_mut() {
-            let slots = state.slots_mut();
-            slots.retain_waiting(|first| has_key(&first.key));
-            drop(slots.take_detached(|work| is_lost(work.part)));
+            state.take_waiting(is_lost);
         }
         let not_started = self.ready.extract_if(.., |burst| is_lost(burst.first.part));
         let mut freed: Vec<HandlerIx> = not_started.map(|burst| burst.first.handler).collect();
