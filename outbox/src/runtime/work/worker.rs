@@ -33,13 +33,7 @@ const YIELD_EVERY: u32 = 32;
 /// Unique per call of [`Runner::start`](super::runner::Runner::start). A result with an older id is
 /// from before its partition was lost and came back: it is ignored.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct StartId(u64);
-
-impl StartId {
-    pub(super) fn next(self) -> Self {
-        Self(self.0 + 1)
-    }
-}
+pub(super) struct StartId(pub(super) u64);
 
 /// What a burst was started under.
 #[derive(Debug)]

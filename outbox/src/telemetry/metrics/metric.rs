@@ -52,22 +52,6 @@ pub(crate) type Values<const N: usize> = [Cow<'static, str>; N];
 const METADATA: Metadata<'static> = Metadata::new("outbox", Level::INFO, Some(module_path!()));
 
 impl Metric {
-    pub(crate) const fn new(
-        name: &'static str,
-        kind: Kind,
-        unit: Unit,
-        labels: &'static [&'static str],
-        help: &'static str,
-    ) -> Self {
-        Self {
-            name,
-            kind,
-            unit,
-            labels,
-            help,
-        }
-    }
-
     fn key<const N: usize>(&self, values: Values<N>) -> Key {
         debug_assert_eq!(self.labels.len(), N, "{}", self.name);
         let label = |(name, value): (&&'static str, Cow<'static, str>)| match value {
