@@ -157,11 +157,6 @@ impl Engine {
 
 /// Writing.
 impl Engine {
-    /// Whether there is something to write.
-    pub(crate) fn has_batch(&self) -> bool {
-        self.lanes.has_batch()
-    }
-
     /// How many records of the next batch are simply completed.
     pub(crate) fn completions(&self) -> usize {
         self.lanes.completions()

@@ -48,11 +48,8 @@ impl Watermarks {
 
     /// The highest id that was seen.
     pub(crate) fn highest(&self) -> i64 {
-        self.parts
-            .values()
-            .map(|mark| mark.after)
-            .max()
-            .unwrap_or(0)
+        let marks = self.parts.values();
+        marks.map(|mark| mark.after).max().unwrap_or(0)
     }
 
     /// There may be something new anywhere.
@@ -102,10 +99,8 @@ impl Watermarks {
             mark.after = mark.after.max(highest);
             mark.exhausted = !cut_off && count < plan.per_page;
         }
-        self.first = match plan.pages.first() {
-            Some(page) => page.part.wrapping_add(1),
-            None => 0,
-        };
+        let first = plan.pages.first();
+        self.first = first.map_or(0, |page| page.part.wrapping_add(1));
     }
 }
 

@@ -88,8 +88,7 @@ impl Lanes {
                 is_parked = true;
             }
         }
-        let handlers = targets.iter().map(|target| target.handler);
-        key.add_whole(Arc::clone(&record), handlers);
+        key.add_whole(Arc::clone(&record), targets);
         if is_parked {
             key.split(&self.handlers, &mut self.outgoing, &mut self.memory);
         }

@@ -11,12 +11,10 @@ impl Lanes {
             return;
         };
         let part = entry.partition();
-        let Some(lane) = entry.lane(handler) else {
+        let lane = entry.lane(handler);
+        let Some(lane) = lane.filter(|_| !self.closing.contains(&part)) else {
             return;
         };
-        if self.closing.contains(&part) {
-            return;
-        }
         let state = &mut self.handlers[handler];
         let next = lane.next_step(state.is_available());
         match next {

@@ -8,11 +8,16 @@ use std::{
 use hashbrown::{HashMap, hash_map::EntryRef};
 use smallvec::SmallVec;
 
-use super::{Backlog, Generation, HandlerState, Lane, Memory, Origin, Outgoing, rows::waiting_row};
+use super::{
+    Backlog, Generation, HandlerState, Lane, Memory, Origin, Outgoing, Target, rows::waiting_row,
+};
 use crate::{
     record::{Attempt, Record},
     registry::{HandlerIx, PerHandler},
 };
+
+/// The keys of which something is in memory, by name.
+pub(super) type Keys = HashMap<Box<str>, KeyState>;
 
 /// Everything of one key. In memory only while something of it is.
 #[derive(Debug)]
@@ -33,11 +38,7 @@ struct WholeRecord {
 }
 
 /// The key with this name, made if nothing of it is in memory.
-pub(super) fn key_state<'a>(
-    keys: &'a mut HashMap<Box<str>, KeyState>,
-    origin: Origin,
-    name: &str,
-) -> &'a mut KeyState {
+pub(super) fn key_state<'a>(keys: &'a mut Keys, origin: Origin, name: &str) -> &'a mut KeyState {
     let new = || KeyState {
         origin,
         whole: VecDeque::new(),
@@ -89,14 +90,10 @@ impl KeyState {
     }
 
     /// A record without delivery rows, for these handlers.
-    pub(super) fn add_whole(
-        &mut self,
-        record: Arc<Record>,
-        handlers: impl Iterator<Item = HandlerIx>,
-    ) {
+    pub(super) fn add_whole(&mut self, record: Arc<Record>, targets: &[Target]) {
         self.whole.push_back(WholeRecord {
             record,
-            unfinished: handlers.collect(),
+            unfinished: targets.iter().map(|target| target.handler).collect(),
             partly_done: false,
         });
     }
@@ -128,15 +125,13 @@ impl KeyState {
         outgoing: &mut Outgoing,
         memory: &mut Memory,
     ) {
-        for WholeRecord {
-            record, unfinished, ..
-        } in self.whole.drain(..)
-        {
+        let partition = self.origin.partition;
+        for whole in self.whole.drain(..) {
+            let record = &*whole.record;
             outgoing.split_record(record.id);
-            for handler in unfinished {
+            for handler in whole.unfinished {
                 let id = handlers[handler].settings().id;
-                let partition = self.origin.partition;
-                outgoing.add_delivery(waiting_row(partition, &record, id, Attempt::first()));
+                outgoing.add_delivery(waiting_row(partition, record, id, Attempt::first()));
                 memory.add_delivery((record.id, handler), self.origin);
             }
         }

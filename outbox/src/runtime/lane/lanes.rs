@@ -2,9 +2,9 @@
 
 use std::{collections::BTreeSet, mem};
 
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashSet;
 
-use super::{Burst, FetchPhase, HandlerSettings, HandlerState, KeyState, Lane, Memory, Outgoing};
+use super::{Burst, FetchPhase, HandlerSettings, HandlerState, Keys, Lane, Memory, Outgoing};
 use crate::{
     registry::{HandlerIx, PerHandler},
     store::{InMemory, LaneName},
@@ -25,7 +25,7 @@ pub(crate) struct LaneSettings {
 #[derive(Debug)]
 pub(crate) struct Lanes {
     pub(super) stop_on_failure: bool,
-    pub(super) keys: HashMap<Box<str>, KeyState>,
+    pub(super) keys: Keys,
     pub(super) handlers: PerHandler<HandlerState>,
     pub(super) memory: Memory,
     pub(super) outgoing: Outgoing,
@@ -44,7 +44,7 @@ impl Lanes {
         let state = |handler| HandlerState::new(handler, max_burst);
         Self {
             stop_on_failure: settings.stop_on_failure,
-            keys: HashMap::new(),
+            keys: Keys::new(),
             handlers: settings.handlers.map(state),
             memory: Memory::default(),
             outgoing: Outgoing::default(),
@@ -83,10 +83,6 @@ impl Lanes {
         !self.ready.is_empty()
     }
 
-    pub(crate) fn has_batch(&self) -> bool {
-        !self.outgoing.is_empty()
-    }
-
     /// How many records of the next batch are simply completed.
     pub(crate) fn completions(&self) -> usize {
         self.outgoing.completions()
@@ -111,6 +107,11 @@ impl Lanes {
 
     pub(super) fn lane(&mut self, key: &str, handler: HandlerIx) -> Option<&mut Lane> {
         self.keys.get_mut(key)?.lane(handler)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn has_batch(&self) -> bool {
+        !self.outgoing.is_empty()
     }
 
     /// What is left in memory, if anything is.

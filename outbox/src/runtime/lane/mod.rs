@@ -48,7 +48,7 @@ pub(crate) use self::{
 };
 use self::{
     handlers::HandlerState,
-    key::KeyState,
+    key::Keys,
     lane::{Lane, NextStep},
     memory::{Generation, Memory, Origin},
     outgoing::{FetchPhase, ForgetList, Outgoing},

@@ -30,8 +30,7 @@ pub(super) struct ForgetList {
 /// A batch that was taken to be written. Goes back to `Engine::on_written`.
 #[derive(Debug)]
 pub(crate) struct OutgoingBatch {
-    batch: Batch,
-    forget: ForgetList,
+    outgoing: Outgoing,
     /// Of the moment when the batch was taken.
     generation: Generation,
 }
@@ -67,13 +66,9 @@ impl Outgoing {
     }
 
     pub(super) fn take(&mut self, generation: Generation) -> Option<OutgoingBatch> {
-        if self.is_empty() {
-            return None;
-        }
-        let Self { batch, forget } = mem::take(self);
-        Some(OutgoingBatch {
-            batch,
-            forget,
+        let is_taken = !self.is_empty();
+        is_taken.then(|| OutgoingBatch {
+            outgoing: mem::take(self),
             generation,
         })
     }
@@ -111,16 +106,15 @@ impl Outgoing {
         is_new: bool,
     ) {
         self.batch.failures.extend(failure);
-        let is_same =
-            |new: &&mut DeliveryRow| (new.record_id, new.handler) == (row.record_id, row.handler);
-        let replaced = if is_new && row.status != DeliveryStatus::Completed {
-            self.batch.new_deliveries.iter_mut().rev().find(is_same)
+        let mut added = self.batch.new_deliveries.iter_mut().rev();
+        if is_new
+            && row.status != DeliveryStatus::Completed
+            && let Some(new) =
+                added.find(|new| (new.record_id, new.handler) == (row.record_id, row.handler))
+        {
+            *new = row;
         } else {
-            None
-        };
-        match replaced {
-            Some(new) => *new = row,
-            None => self.batch.changed_deliveries.push(row),
+            self.batch.changed_deliveries.push(row);
         }
     }
 
@@ -176,15 +170,15 @@ impl ForgetList {
 impl OutgoingBatch {
     /// What is to be written.
     pub(crate) fn batch(&self) -> &Batch {
-        &self.batch
+        &self.outgoing.batch
     }
 
     /// Moves what is due by as many microseconds as the database's clock is ahead of ours.
     pub(crate) fn shift(&mut self, micros: i64) {
-        self.batch.shift(micros);
+        self.outgoing.batch.shift(micros);
     }
 
     pub(super) fn into_forgotten(self) -> (Generation, ForgetList) {
-        (self.generation, self.forget)
+        (self.generation, self.outgoing.forget)
     }
 }

@@ -13,16 +13,16 @@ impl Lanes {
     /// A handler is paused or resumed. Its lanes leave memory when it is paused; when it is resumed,
     /// the runnable ones have to be found again.
     pub(crate) fn set_availability(&mut self, handler: HandlerIx, availability: Availability) {
-        let before = self.handlers[handler].set_availability(availability);
-        match (before, availability) {
+        if self.handlers[handler].set_availability(availability) == availability {
+            return;
+        }
+        match availability {
             // Not before what was parked meanwhile is written: a search could not find it.
-            (Availability::Paused, Availability::Here) => self.outgoing.evict_lanes_of(handler),
-            (Availability::Here, Availability::Paused) => {
+            Availability::Here => self.outgoing.evict_lanes_of(handler),
+            Availability::Paused => {
                 let lanes = self.park_all_lanes(handler);
                 tracing::debug!(lanes, "lanes of a paused handler left memory");
             }
-            (Availability::Here, Availability::Here)
-            | (Availability::Paused, Availability::Paused) => {}
         }
     }
 
@@ -35,8 +35,7 @@ impl Lanes {
     pub(crate) fn evict(&mut self, records: usize) -> bool {
         let handlers = self.handlers.iter();
         let waiting = handlers.map(|(handler, state)| (state.waiting_lanes(), handler));
-        let slowest = waiting.max_by_key(|(lanes, _)| *lanes);
-        let parked = match slowest {
+        let parked = match waiting.max_by_key(|(lanes, _)| *lanes) {
             Some((1.., handler)) => self.park_waiting_lanes(handler, records),
             _ => 0,
         };

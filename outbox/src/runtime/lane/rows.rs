@@ -32,7 +32,7 @@ pub(super) fn rows_after(
     let failure = match end {
         AttemptEnd::Handled | AttemptEnd::Skipped | AttemptEnd::NoHandler => return (row, None),
         // The failure stays in the history although the fallback completed the record.
-        AttemptEnd::FellBack { failure, .. } => failure,
+        AttemptEnd::FellBack(failure) => failure,
         AttemptEnd::Retry {
             delay,
             next,

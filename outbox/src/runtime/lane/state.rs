@@ -33,7 +33,11 @@ pub(super) trait State: Copy + Debug {
     /// Every change that may happen, as a table in Markdown: from, event, to.
     const TRANSITIONS: &'static str;
 
-    fn name(self) -> &'static str;
+    /// The name of the variant, without its fields.
+    fn name(self) -> String {
+        let text = format!("{self:?}");
+        text.split(' ').next().unwrap_or_default().to_owned()
+    }
 
     fn set(&mut self, to: Self) {
         debug_assert!(self.may_become(to), "{self:?} must not become {to:?}");
@@ -41,8 +45,9 @@ pub(super) trait State: Copy + Debug {
     }
 
     fn may_become(self, to: Self) -> bool {
+        let (from, to) = (self.name(), to.name());
         let mut rows = Self::TRANSITIONS.lines().map(|row| row.split(" | "));
-        rows.any(|mut row| (row.next(), row.nth(1)) == (Some(self.name()), Some(to.name())))
+        rows.any(|mut row| (row.next(), row.nth(1)) == (Some(&*from), Some(&*to)))
     }
 }
 
@@ -54,14 +59,6 @@ AwaitingSlot | a slot is granted | Running
 AwaitingSlot | its queue is parked, evicted or closed | Idle
 Running | its first record completed and more are in the burst | Running
 Running | its first record failed, was the last, or the rest was not started | Idle";
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Idle => "Idle",
-            Self::AwaitingSlot => "AwaitingSlot",
-            Self::Running { .. } => "Running",
-        }
-    }
 }
 
 /// A lane of which nothing is in memory is forgotten in `None` or `Blocked`.
@@ -79,15 +76,6 @@ Loading | its first row may not run now, or its handler is paused | Blocked
 Blocked | one more record is parked, or another one blocks | Blocked
 Blocked | its due delivery arrives and nothing follows | None
 Blocked | its due delivery arrives and more follow, or a search found it runnable | Parked";
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::None => "None",
-            Self::Parked => "Parked",
-            Self::Loading { .. } => "Loading",
-            Self::Blocked => "Blocked",
-        }
-    }
 }
 
 /// The two tables, for the documentation.

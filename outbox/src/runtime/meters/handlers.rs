@@ -62,7 +62,7 @@ impl HandlerMeters {
         let (outcome, failure) = match end {
             AttemptEnd::Handled => (&self.completed, None),
             AttemptEnd::Skipped => (&self.skipped, None),
-            AttemptEnd::FellBack { failure, .. } => (&self.fell_back, Some(failure)),
+            AttemptEnd::FellBack(failure) => (&self.fell_back, Some(failure)),
             AttemptEnd::Retry { failure, .. } => (&self.retry, Some(failure)),
             AttemptEnd::Failed { failure, because } => {
                 self.causes[because_index(*because)].increment(1);

@@ -66,17 +66,15 @@ impl<Db: Database> Writer<Db> {
 
     /// Writes what there is to write, unless a batch is being written.
     pub(crate) fn start_now(&mut self, engine: &mut Engine, clock_offset: i64) {
-        if !self.task.is_idle() || !engine.has_batch() {
-            return;
+        if self.task.is_idle()
+            && let Some(outgoing) = engine.take_batch(clock_offset)
+        {
+            let fence = engine.leases().fence();
+            self.task.start(async move |mut settler| {
+                settler.write(&fence, outgoing.batch()).await;
+                (settler, outgoing)
+            });
         }
-        let Some(outgoing) = engine.take_batch(clock_offset) else {
-            return;
-        };
-        let fence = engine.leases().fence();
-        self.task.start(async move |mut settler| {
-            settler.write(&fence, outgoing.batch()).await;
-            (settler, outgoing)
-        });
     }
 
     /// Waits until the batch is written; for ever while none is being written. Dropping it loses

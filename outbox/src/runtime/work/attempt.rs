@@ -163,10 +163,9 @@ pub(crate) fn attempt_end(handler: &str, decision: Decision) -> AttemptEnd {
     match decision {
         Decision::Completed(Completion::Handled) => AttemptEnd::Handled,
         Decision::Completed(Completion::Skipped) => AttemptEnd::Skipped,
-        Decision::Completed(Completion::FellBack { error, because }) => AttemptEnd::FellBack {
-            because,
-            failure: Failure::of(handler, &error),
-        },
+        Decision::Completed(Completion::FellBack { error, .. }) => {
+            AttemptEnd::FellBack(Failure::of(handler, &error))
+        }
         Decision::RetryAt {
             delay, next, error, ..
         } => AttemptEnd::Retry {
