@@ -50,7 +50,8 @@ impl Lanes {
     /// A record that is pending, or scheduled and due. Whether it was not in memory.
     pub(crate) fn admit_record(&mut self, fetched: FetchedRecord, targets: &[Target]) -> bool {
         let FetchedRecord { part, record } = fetched;
-        if !self.memory.admit_record(record.id, part) {
+        let origin = self.origin(part);
+        if !self.records.admit(record.id, origin) {
             return false;
         }
         if targets.is_empty() {
@@ -58,7 +59,7 @@ impl Lanes {
             return true;
         }
         let record = Arc::new(record);
-        let key = key_state(&mut self.keys, self.memory.origin(part), &record.key);
+        let key = key_state(&mut self.keys, origin, &record.key);
         let mut is_parked = false;
         for target in targets {
             let (handler, state) = (target.handler, &self.handlers[target.handler]);
@@ -90,7 +91,7 @@ impl Lanes {
         }
         key.add_whole(Arc::clone(&record), targets);
         if is_parked {
-            key.split(&self.handlers, &mut self.outgoing, &mut self.memory);
+            key.split(&self.handlers, &mut self.outgoing, &mut self.deliveries);
         }
         for target in targets {
             self.advance(&record.key, target.handler);
@@ -101,7 +102,8 @@ impl Lanes {
     /// A delivery whose retry is due, or that was replayed. Whether it was not in memory.
     pub(crate) fn admit_due(&mut self, handler: HandlerIx, due: FetchedDelivery) -> bool {
         let FetchedRecord { part, record } = due.fetched;
-        if !self.memory.admit_delivery((record.id, handler), part) {
+        let origin = self.origin(part);
+        if !self.deliveries.admit((record.id, handler), origin) {
             return false;
         }
         let record = Arc::new(record);
@@ -118,7 +120,7 @@ impl Lanes {
             self.grant_slots(handler);
             return true;
         }
-        let key = key_state(&mut self.keys, self.memory.origin(part), &record.key);
+        let key = key_state(&mut self.keys, origin, &record.key);
         // The fetch may have missed what this process has parked behind it a moment ago.
         let has_backlog = due.followed || key.lane(handler).is_some();
         let lane = key.lane_or_insert(handler, Backlog::Blocked);
@@ -137,6 +139,7 @@ impl Lanes {
         if self.is_closing(name.part) {
             return;
         }
+        let origin = self.origin(name.part);
         let key = self.keys.get_mut(&*name.key);
         let lane = key.and_then(|key| key.lane(handler));
         let Some(lane) = lane.filter(|lane| lane.is_loading()) else {
@@ -150,7 +153,7 @@ impl Lanes {
             // Of the last row only: what follows the others is in `rows` too.
             has_more = row.followed;
             let record = row.fetched.record;
-            if self.memory.has_delivery((record.id, handler)) {
+            if self.deliveries.contains(&(record.id, handler)) {
                 // Not forgotten yet, or due and in the queue already: to be loaded again.
                 has_more = true;
                 break;
@@ -161,7 +164,7 @@ impl Lanes {
                 has_more = true;
                 break;
             }
-            self.memory.admit_delivery((record.id, handler), name.part);
+            self.deliveries.admit((record.id, handler), origin);
             lane.enqueue(Work {
                 record: Arc::new(record),
                 part: name.part,
@@ -180,7 +183,7 @@ impl Lanes {
         if !self.handlers[handler].is_available() || self.is_closing(name.part) {
             return;
         }
-        let origin = self.memory.origin(name.part);
+        let origin = self.origin(name.part);
         let key = key_state(&mut self.keys, origin, &name.key);
         let lane = key.lane_or_insert(handler, Backlog::Blocked);
         if lane.backlog() == Backlog::Blocked {

@@ -40,7 +40,7 @@ impl Lanes {
                     && let FetchPhase::UnderWay { forget_after } = &mut self.fetch
                 {
                     let list = ForgetList::of_lane(key, handler);
-                    forget_after.push((self.memory.generation(), list));
+                    forget_after.push((self.generation, list));
                 } else if entry.remove_if_forgettable(handler) {
                     self.keys.remove(key);
                 }

@@ -37,7 +37,7 @@ impl Lanes {
         }
         let is_new = key.is_whole(id);
         if is_new {
-            key.split(&self.handlers, &mut self.outgoing, &mut self.memory);
+            key.split(&self.handlers, &mut self.outgoing, &mut self.deliveries);
         }
         let is_blocked = self.add_outcome(work, is_new, end);
         self.outgoing.forget_delivery(id, handler);

@@ -123,7 +123,7 @@ impl KeyState {
         &mut self,
         handlers: &PerHandler<HandlerState>,
         outgoing: &mut Outgoing,
-        memory: &mut Memory,
+        deliveries: &mut Memory<(i64, HandlerIx)>,
     ) {
         let partition = self.origin.partition;
         for whole in self.whole.drain(..) {
@@ -132,7 +132,7 @@ impl KeyState {
             for handler in whole.unfinished {
                 let id = handlers[handler].settings().id;
                 outgoing.add_delivery(waiting_row(partition, record, id, Attempt::first()));
-                memory.add_delivery((record.id, handler), self.origin);
+                deliveries.admit((record.id, handler), self.origin);
             }
         }
         self.lanes.iter_mut().for_each(Lane::got_rows);

@@ -4,7 +4,10 @@ use std::{collections::BTreeSet, mem};
 
 use hashbrown::HashSet;
 
-use super::{Burst, FetchPhase, HandlerSettings, HandlerState, Keys, Lane, Memory, Outgoing};
+use super::{
+    Burst, FetchPhase, Generation, HandlerSettings, HandlerState, Keys, Lane, Memory, Origin,
+    Outgoing,
+};
 use crate::{
     registry::{HandlerIx, PerHandler},
     store::{InMemory, LaneName},
@@ -27,7 +30,10 @@ pub(crate) struct Lanes {
     pub(super) stop_on_failure: bool,
     pub(super) keys: Keys,
     pub(super) handlers: PerHandler<HandlerState>,
-    pub(super) memory: Memory,
+    /// Records that were read as pending or scheduled.
+    pub(super) records: Memory<i64>,
+    pub(super) deliveries: Memory<(i64, HandlerIx)>,
+    pub(super) generation: Generation,
     pub(super) outgoing: Outgoing,
     /// Bursts that have their slots, to be started.
     pub(super) ready: Vec<Burst>,
@@ -46,7 +52,9 @@ impl Lanes {
             stop_on_failure: settings.stop_on_failure,
             keys: Keys::new(),
             handlers: settings.handlers.map(state),
-            memory: Memory::default(),
+            records: Memory::new(),
+            deliveries: Memory::new(),
+            generation: Generation::default(),
             outgoing: Outgoing::default(),
             ready: Vec::new(),
             to_load: Vec::new(),
@@ -62,16 +70,17 @@ impl Lanes {
 
     /// How many records and deliveries are in memory.
     pub(crate) fn in_memory(&self) -> usize {
-        self.memory.len()
+        self.records.len() + self.deliveries.len()
     }
 
     /// Records that were read as pending or scheduled.
     pub(crate) fn records_in_memory(&self) -> Vec<InMemory> {
-        self.memory.records()
+        let records = self.records.iter();
+        records.map(|(id, part)| InMemory { part, id }).collect()
     }
 
     pub(crate) fn deliveries_in_memory(&self) -> HashSet<(i64, HandlerIx)> {
-        self.memory.deliveries()
+        self.deliveries.iter().map(|(id, _)| id).collect()
     }
 
     /// Bursts to start now. They have their slots already.
@@ -103,6 +112,14 @@ impl Lanes {
         let keys = self.keys.iter();
         keys.filter(|(_, key)| key.lanes().iter().any(Lane::had_rows))
             .map(|(name, key)| (key.partition(), &**name))
+    }
+
+    /// Of something that is read now.
+    pub(super) fn origin(&self, partition: u16) -> Origin {
+        Origin {
+            partition,
+            generation: self.generation,
+        }
     }
 
     pub(super) fn lane(&mut self, key: &str, handler: HandlerIx) -> Option<&mut Lane> {

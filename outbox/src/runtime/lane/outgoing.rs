@@ -2,7 +2,7 @@
 
 use std::mem;
 
-use super::{Generation, Memory};
+use super::{Generation, Keys, Memory};
 use crate::{
     record::DeliveryStatus,
     registry::HandlerIx,
@@ -138,11 +138,12 @@ impl Outgoing {
     pub(super) fn drop_partitions(
         &mut self,
         lost: &[u16],
-        memory: &Memory,
-        has_key: impl Fn(&str) -> bool,
+        records: &Memory<i64>,
+        deliveries: &Memory<(i64, HandlerIx)>,
+        keys: &Keys,
     ) {
         let is_kept = |partition: u16| !lost.contains(&partition);
-        let has_record = |id: &i64| memory.has_record(*id);
+        let has_record = |id: &i64| records.contains(id);
         let Self { batch, forget } = self;
         batch.completed.retain(has_record);
         batch.unhandled.retain(has_record);
@@ -151,10 +152,8 @@ impl Outgoing {
         batch.changed_deliveries.retain(|row| is_kept(row.part));
         batch.failures.retain(|row| is_kept(row.part));
         forget.records.retain(has_record);
-        forget
-            .deliveries
-            .retain(|delivery| memory.has_delivery(*delivery));
-        forget.lanes.retain(|(key, _)| has_key(key));
+        forget.deliveries.retain(|id| deliveries.contains(id));
+        forget.lanes.retain(|(key, _)| keys.contains_key(key));
     }
 }
 

@@ -64,7 +64,7 @@ impl Lanes {
             let Some(key) = self.keys.get_mut(name) else {
                 continue;
             };
-            key.split(&self.handlers, &mut self.outgoing, &mut self.memory);
+            key.split(&self.handlers, &mut self.outgoing, &mut self.deliveries);
             let Some(lane) = key.lane(*handler) else {
                 continue;
             };
@@ -122,7 +122,7 @@ impl Lanes {
         let Some(entry) = self.keys.get_mut(key) else {
             return;
         };
-        entry.split(&self.handlers, &mut self.outgoing, &mut self.memory);
+        entry.split(&self.handlers, &mut self.outgoing, &mut self.deliveries);
         let Some(lane) = entry.lane(handler) else {
             return;
         };

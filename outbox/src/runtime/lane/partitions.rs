@@ -16,17 +16,16 @@ impl Lanes {
             // A handler that has completed a record, or may any moment, must not run again because
             // another handler of the same record has not.
             if key.may_become_partly_done() {
-                key.split(&self.handlers, &mut self.outgoing, &mut self.memory);
+                key.split(&self.handlers, &mut self.outgoing, &mut self.deliveries);
             }
-            for id in key.take_not_running() {
-                self.memory.remove_record(id);
-            }
+            self.records
+                .forget(&key.take_not_running(), self.generation);
             for lane in key.lanes_mut() {
                 let handler = lane.handler();
                 let mut has_left = false;
                 for work in lane.drain_not_running() {
                     // Only what has a row is in memory as a delivery.
-                    if self.memory.has_delivery((work.record.id, handler)) {
+                    if self.deliveries.contains(&(work.record.id, handler)) {
                         self.outgoing.forget_delivery(work.record.id, handler);
                         has_left = true;
                     }
@@ -89,7 +88,7 @@ impl Lanes {
 
     /// How many records and deliveries of a partition are in memory.
     pub(crate) fn memory_of(&self, partition: u16) -> usize {
-        self.memory.count(partition)
+        self.records.count(partition) + self.deliveries.count(partition)
     }
 
     /// These partitions belong to others now: everything about them is dropped. `cancelled`: the
@@ -99,10 +98,11 @@ impl Lanes {
         self.closing.retain(|partition| !is_lost(*partition));
         self.to_load.retain(|lane| !is_lost(lane.part));
         self.keys.retain(|_, key| !is_lost(key.partition()));
-        self.memory.drop_partitions(lost);
-        let keys = &self.keys;
-        let has_key = |name: &str| keys.contains_key(name);
-        self.outgoing.drop_partitions(lost, &self.memory, has_key);
+        self.generation.0 += 1;
+        self.records.drop_partitions(lost);
+        self.deliveries.drop_partitions(lost);
+        self.outgoing
+            .drop_partitions(lost, &self.records, &self.deliveries, &self.keys);
         for (_, state) in self.handlers.iter_mut() {
             state.take_waiting(is_lost);
         }
@@ -119,7 +119,7 @@ impl Lanes {
     pub(crate) fn split_partly_done(&mut self) {
         for key in self.keys.values_mut() {
             if key.has_partly_done() {
-                key.split(&self.handlers, &mut self.outgoing, &mut self.memory);
+                key.split(&self.handlers, &mut self.outgoing, &mut self.deliveries);
             }
         }
     }

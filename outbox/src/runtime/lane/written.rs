@@ -5,7 +5,7 @@ use super::{FetchPhase, ForgetList, Generation, Lanes, OutgoingBatch};
 impl Lanes {
     /// Everything that is to be written now. Goes back to [`on_written`](Self::on_written).
     pub(crate) fn take_batch(&mut self) -> Option<OutgoingBatch> {
-        self.outgoing.take(self.memory.generation())
+        self.outgoing.take(self.generation)
     }
 
     /// A batch is written. What it was about leaves memory, at once or when the fetch that is under
@@ -32,7 +32,8 @@ impl Lanes {
 
     /// What a batch of this generation was about leaves memory, unless it was read again since.
     pub(super) fn forget(&mut self, list: &ForgetList, generation: Generation) {
-        self.memory.forget(list, generation);
+        self.records.forget(&list.records, generation);
+        self.deliveries.forget(&list.deliveries, generation);
         for (name, handler) in &list.lanes {
             let key = self.keys.get_mut(name).filter(|key| key.is_of(generation));
             if key.is_some_and(|key| key.remove_if_forgettable(*handler)) {
