@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 
 use tokio::time::Instant;
 
-use super::{PagePlan, record_ages::RecordAges, watermarks::count_by_partition};
+use super::{PagePlan, record_ages::RecordAges};
 use crate::store::{FetchedRecord, OpenWriters, Page};
 
 /// Which transactions may still bring a record with a low id, how low, and which ended ones were not
@@ -130,11 +130,8 @@ impl LateWriters {
         if let Some(ages) = &mut self.by_age {
             ages.on_read(rows);
         }
-        let seen = count_by_partition(rows);
-        for page in &plan.pages {
-            let (count, highest) = seen.get(&page.part).copied().unwrap_or_default();
-            let all = rows.len() < plan.limit && count < plan.per_page;
-            if all || highest >= page.after {
+        for (page, highest, is_exhausted) in plan.read(rows) {
+            if is_exhausted || highest >= page.after {
                 self.reread_from.remove(&page.part);
             } else if let Some(floor) = self.reread_from.get_mut(&page.part) {
                 *floor = highest.max(*floor);

@@ -186,8 +186,10 @@ impl Fetched {
     /// Something blocks in these lanes.
     pub(crate) fn add_blocked(&mut self, lanes: Vec<LaneName>) {
         for lane in lanes {
-            let handlers = self.blocked.entry(lane.key).or_default();
-            handlers.insert(lane.handler);
+            self.blocked
+                .entry(lane.key)
+                .or_default()
+                .insert(lane.handler);
         }
     }
 }

@@ -89,30 +89,32 @@ impl Watermarks {
 
     /// What was read as planned.
     pub(crate) fn advance(&mut self, plan: &PagePlan, rows: &[FetchedRecord]) {
-        let seen = count_by_partition(rows);
-        let cut_off = rows.len() >= plan.limit;
-        for page in &plan.pages {
-            let Some(mark) = self.parts.get_mut(&page.part) else {
-                continue;
-            };
-            let (count, highest) = seen.get(&page.part).copied().unwrap_or_default();
-            mark.after = mark.after.max(highest);
-            mark.exhausted = !cut_off && count < plan.per_page;
+        for (page, highest, exhausted) in plan.read(rows) {
+            if let Some(mark) = self.parts.get_mut(&page.part) {
+                mark.after = mark.after.max(highest);
+                mark.exhausted = exhausted;
+            }
         }
         let first = plan.pages.first();
         self.first = first.map_or(0, |page| page.part.wrapping_add(1));
     }
 }
 
-/// How many rows there are of each partition, and its highest id.
-pub(super) fn count_by_partition(rows: &[FetchedRecord]) -> HashMap<u16, (usize, i64)> {
-    let mut seen: HashMap<u16, (usize, i64)> = HashMap::new();
-    for row in rows {
-        let (count, highest) = seen.entry(row.part).or_default();
-        *count += 1;
-        *highest = (*highest).max(row.record.id);
+impl PagePlan {
+    /// Of each page: the highest id that was read, and whether nothing was left above it.
+    pub(super) fn read(&self, rows: &[FetchedRecord]) -> impl Iterator<Item = (&Page, i64, bool)> {
+        let is_cut_off = rows.len() >= self.limit;
+        let mut seen: HashMap<u16, (usize, i64)> = HashMap::new();
+        for row in rows {
+            let (count, highest) = seen.entry(row.part).or_default();
+            *count += 1;
+            *highest = (*highest).max(row.record.id);
+        }
+        self.pages.iter().map(move |page| {
+            let (count, highest) = seen.get(&page.part).copied().unwrap_or_default();
+            (page, highest, !is_cut_off && count < self.per_page)
+        })
     }
-    seen
 }
 
 #[cfg(test)]

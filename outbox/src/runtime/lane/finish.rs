@@ -1,6 +1,6 @@
 //! The second door: what workers say about invocations.
 
-use super::{AttemptEnd, Lanes, Work, rows::rows_after};
+use super::{AttemptEnd, Lane, Lanes, Work, rows::rows_after};
 
 impl Lanes {
     /// An invocation ended. The id of the record that runs next in the same burst, if one does.
@@ -42,7 +42,7 @@ impl Lanes {
         let is_blocked = self.add_outcome(work, is_new, end);
         self.outgoing.forget_delivery(id, handler);
         if is_blocked {
-            self.block_lane(&work.record.key, handler);
+            self.park(&work.record.key, handler, Lane::block_queue);
         } else {
             // Loaded before this is written, the lane would seem to be blocked by this record.
             self.lane(&work.record.key, handler)?.note_change();
@@ -94,7 +94,7 @@ impl Lanes {
         if is_queued && self.is_closing(work.part) {
             self.close(&[work.part]);
         } else if is_queued && !self.is_available(handler) {
-            self.block_lane(key, handler);
+            self.park(key, handler, Lane::block_queue);
         } else {
             self.advance(key, handler);
         }

@@ -145,7 +145,7 @@ impl KeyState {
 
     /// A whole record has handlers that have ended it, or run, beside others that have not.
     pub(super) fn may_become_partly_done(&self) -> bool {
-        let running: HashSet<i64> = self.burst_records().collect();
+        let running = self.burst_records();
         self.whole.iter().any(|whole| {
             let is_running = running.contains(&whole.record.id);
             whole.partly_done || whole.unfinished.len() > 1 && is_running
@@ -154,7 +154,7 @@ impl KeyState {
 
     /// Whole records that do not run leave the key.
     pub(super) fn take_not_running(&mut self) -> Vec<i64> {
-        let running: HashSet<i64> = self.burst_records().collect();
+        let running = self.burst_records();
         let ids = self.whole.iter().map(|whole| whole.record.id);
         let taken = ids.filter(|id| !running.contains(id)).collect();
         self.whole
@@ -162,7 +162,8 @@ impl KeyState {
         taken
     }
 
-    fn burst_records(&self) -> impl Iterator<Item = i64> {
-        self.lanes.iter().flat_map(Lane::burst_records)
+    /// The records of all bursts that run.
+    fn burst_records(&self) -> HashSet<i64> {
+        self.lanes.iter().flat_map(Lane::burst_records).collect()
     }
 }

@@ -1,9 +1,16 @@
 //! [`Lane`]: the records of one key for one handler, in order.
 
-use std::{collections::VecDeque, num::NonZeroUsize};
+use std::{
+    collections::{VecDeque, vec_deque::Drain},
+    num::NonZeroUsize,
+};
 
 use super::{Activity, Backlog, Burst, State as _, Work};
 use crate::registry::HandlerIx;
+
+/// How many records of a long queue stay when memory is full: as many as are loaded of a parked lane
+/// at once.
+pub(super) const KEEP_QUEUED: usize = 32;
 
 /// The records of one key for one handler. In memory only while something of it is: the database
 /// knows everything that a lane forgets. Every transition of its two states is one method.
@@ -180,9 +187,17 @@ impl Lane {
         }
     }
 
+    /// The lane waits behind a delivery in the database, and everything that does not run leaves the
+    /// queue. The caller takes the lane out of the queue for slots.
+    pub(super) fn block_queue(&mut self) -> Drain<'_, Work> {
+        self.block();
+        self.note_change();
+        self.drain_not_running()
+    }
+
     /// Everything that does not run leaves the queue. The caller takes the lane out of the queue
     /// for slots.
-    pub(super) fn drain_not_running(&mut self) -> impl Iterator<Item = Work> {
+    pub(super) fn drain_not_running(&mut self) -> Drain<'_, Work> {
         if self.activity == Activity::AwaitingSlot {
             self.activity.set(Activity::Idle);
         }
@@ -195,9 +210,11 @@ impl Lane {
         self.queue.len().saturating_sub(kept)
     }
 
-    /// These leave the queue. The lane keeps its slot, or its place among those that wait for one.
-    pub(super) fn drain_tail(&mut self, keep: usize) -> impl Iterator<Item = Work> {
-        let kept = self.queue.len() - self.tail_len(keep);
+    /// The end of a long queue leaves it. The lane keeps its slot, or its place among those that
+    /// wait for one.
+    pub(super) fn park_tail(&mut self) -> Drain<'_, Work> {
+        self.note_parked();
+        let kept = self.queue.len() - self.tail_len(KEEP_QUEUED);
         self.queue.drain(kept..)
     }
 

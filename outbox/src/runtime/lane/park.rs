@@ -1,13 +1,9 @@
 //! The fourth door, from operators and from a full memory: lanes leave memory.
 
-use std::cmp::Reverse;
+use std::{cmp::Reverse, collections::vec_deque::Drain};
 
-use super::{Availability, Lanes};
+use super::{Availability, Lane, Lanes, Work, lane::KEEP_QUEUED};
 use crate::registry::HandlerIx;
-
-/// How many records of a long queue stay when memory is full: as many as are loaded of a parked lane
-/// at once.
-const KEEP_QUEUED: usize = 32;
 
 impl Lanes {
     /// A handler is paused or resumed. Its lanes leave memory when it is paused; when it is resumed,
@@ -61,18 +57,7 @@ impl Lanes {
                 break;
             }
             left = left.saturating_sub(*tail);
-            let Some(key) = self.keys.get_mut(name) else {
-                continue;
-            };
-            key.split(&self.handlers, &mut self.outgoing, &mut self.deliveries);
-            let Some(lane) = key.lane(*handler) else {
-                continue;
-            };
-            for work in lane.drain_tail(KEEP_QUEUED) {
-                self.outgoing.forget_delivery(work.record.id, *handler);
-            }
-            lane.note_parked();
-            self.outgoing.change_lane(name, *handler);
+            self.park(name, *handler, Lane::park_tail);
         }
         !tails.is_empty()
     }
@@ -91,7 +76,7 @@ impl Lanes {
             }
         }
         for key in &parked {
-            self.block_lane(key, handler);
+            self.park(key, handler, Lane::block_queue);
         }
         parked.len()
     }
@@ -106,7 +91,7 @@ impl Lanes {
             let key = &*first.record.key;
             if let Some(lane) = self.lane(key, handler) {
                 left = left.saturating_sub(lane.queue_len());
-                self.block_lane(key, handler);
+                self.park(key, handler, Lane::block_queue);
                 parked += 1;
             }
         }
@@ -116,22 +101,24 @@ impl Lanes {
         parked
     }
 
-    /// The lane waits behind a delivery in the database. Its queue gets rows, and leaves memory. The
-    /// lane is not in the queue for slots.
-    pub(super) fn block_lane(&mut self, key: &str, handler: HandlerIx) {
+    /// Everything of the key gets rows. The records that `take` takes out of the queue of the lane
+    /// leave memory.
+    pub(super) fn park(
+        &mut self,
+        key: &str,
+        handler: HandlerIx,
+        take: fn(&mut Lane) -> Drain<'_, Work>,
+    ) {
         let Some(entry) = self.keys.get_mut(key) else {
             return;
         };
         entry.split(&self.handlers, &mut self.outgoing, &mut self.deliveries);
-        let Some(lane) = entry.lane(handler) else {
-            return;
-        };
-        lane.block();
-        lane.note_change();
-        for work in lane.drain_not_running() {
-            self.outgoing.forget_delivery(work.record.id, handler);
+        if let Some(lane) = entry.lane(handler) {
+            for work in take(lane) {
+                self.outgoing.forget_delivery(work.record.id, handler);
+            }
+            self.outgoing.change_lane(key, handler);
         }
-        self.outgoing.change_lane(key, handler);
     }
 
     /// Handlers that may have runnable lanes in the database, and have room for them.

@@ -73,11 +73,6 @@ impl Lanes {
             .collect()
     }
 
-    pub(crate) fn has_drained(&self) -> bool {
-        let mut closing = self.closing.iter();
-        closing.any(|partition| self.memory_of(*partition) == 0)
-    }
-
     pub(crate) fn closing_count(&self) -> usize {
         self.closing.len()
     }
@@ -117,10 +112,9 @@ impl Lanes {
     /// Before everything is dropped: records that some of their handlers have completed get rows for
     /// the others, so that the completed ones do not run again.
     pub(crate) fn split_partly_done(&mut self) {
-        for key in self.keys.values_mut() {
-            if key.has_partly_done() {
-                key.split(&self.handlers, &mut self.outgoing, &mut self.deliveries);
-            }
+        let keys = self.keys.values_mut();
+        for key in keys.filter(|key| key.has_partly_done()) {
+            key.split(&self.handlers, &mut self.outgoing, &mut self.deliveries);
         }
     }
 }
