@@ -122,6 +122,6 @@ impl Engine {
 
     /// Whether a closing partition can be released now.
     pub(crate) fn has_drained(&self) -> bool {
-        !self.lanes.drained().is_empty()
+        self.lanes.has_drained()
     }
 }

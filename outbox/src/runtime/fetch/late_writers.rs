@@ -57,19 +57,15 @@ impl LateWriters {
         writers: OpenWriters,
         now: Instant,
     ) {
-        let mut highest_drawn = highest;
-        let above = match writers {
-            OpenWriters::Named { names, drawn } => {
-                highest_drawn = highest.max(drawn.unwrap_or(0));
-                self.writers_ended(highest, names)
-            }
+        let (above, drawn) = match writers {
+            OpenWriters::Named { names, drawn } => (self.writers_ended(highest, names), drawn),
             OpenWriters::Unnamed { clock } => {
                 let ages = self.by_age.get_or_insert_default();
-                Some(ages.reread_above(clock, now))
+                (Some(ages.reread_above(clock, now)), None)
             }
-            OpenWriters::Serial => None,
+            OpenWriters::Serial => (None, None),
         };
-        self.highest_drawn = highest_drawn;
+        self.highest_drawn = highest.max(drawn.unwrap_or(0));
         self.reread_from
             .retain(|partition, _| partitions.contains(partition));
         if let Some(above) = above {
@@ -80,8 +76,8 @@ impl LateWriters {
     /// These partitions are to be read again from there.
     pub(crate) fn reread(&mut self, partitions: &[u16], above: i64) {
         for partition in partitions {
-            let floor = self.reread_from.entry(*partition).or_insert(above);
-            *floor = above.min(*floor);
+            let from = self.reread_from.entry(*partition).or_insert(above);
+            *from = above.min(*from);
         }
     }
 
@@ -115,10 +111,10 @@ impl LateWriters {
     pub(crate) fn lower(&self, pages: &[Page]) -> Vec<Page> {
         let open = self.groups.iter().map(|group| group.above).min();
         let lower = |page: &Page| {
-            let floors = [self.reread_from.get(&page.part).copied(), open];
-            let floor = floors.into_iter().flatten().min();
+            let reread_from = self.reread_from.get(&page.part).copied();
+            let lowest = reread_from.into_iter().chain(open).min();
             Page {
-                after: floor.map_or(page.after, |floor| floor.min(page.after)),
+                after: lowest.map_or(page.after, |lowest| lowest.min(page.after)),
                 ..*page
             }
         };
@@ -133,8 +129,8 @@ impl LateWriters {
         for (page, highest, is_exhausted) in plan.read(rows) {
             if is_exhausted || highest >= page.after {
                 self.reread_from.remove(&page.part);
-            } else if let Some(floor) = self.reread_from.get_mut(&page.part) {
-                *floor = highest.max(*floor);
+            } else if let Some(from) = self.reread_from.get_mut(&page.part) {
+                *from = highest.max(*from);
             }
         }
     }
@@ -151,7 +147,7 @@ mod tests {
 
     const PARTS: [u16; 2] = [0, 1];
 
-    fn known(writers: &[&str]) -> OpenWriters {
+    fn named(writers: &[&str]) -> OpenWriters {
         OpenWriters::Named {
             names: writers.iter().map(ToString::to_string).collect(),
             drawn: None,
@@ -168,12 +164,12 @@ mod tests {
     #[tokio::test]
     async fn a_writer_that_ended_is_read_again_from_where_it_began() {
         let mut late = LateWriters::default();
-        assert_eq!(from(&mut late, 100, known(&["a"])), Some(0));
-        assert_eq!(from(&mut late, 200, known(&["a", "b"])), Some(100));
-        assert_eq!(from(&mut late, 200, known(&["a", "b"])), None);
-        assert_eq!(from(&mut late, 200, known(&["a"])), Some(100));
-        assert_eq!(from(&mut late, 300, known(&["a"])), Some(200));
-        assert_eq!(from(&mut late, 300, known(&[])), Some(0));
+        assert_eq!(from(&mut late, 100, named(&["a"])), Some(0));
+        assert_eq!(from(&mut late, 200, named(&["a", "b"])), Some(100));
+        assert_eq!(from(&mut late, 200, named(&["a", "b"])), None);
+        assert_eq!(from(&mut late, 200, named(&["a"])), Some(100));
+        assert_eq!(from(&mut late, 300, named(&["a"])), Some(200));
+        assert_eq!(from(&mut late, 300, named(&[])), Some(0));
         late.reread_from.clear();
         assert!(!late.expects_late());
     }
@@ -181,7 +177,7 @@ mod tests {
     #[tokio::test]
     async fn what_had_been_drawn_before_nobody_brings_anew() {
         let mut late = LateWriters::default();
-        let drawn = |writers, drawn| match known(writers) {
+        let drawn = |writers, drawn| match named(writers) {
             OpenWriters::Named { names, .. } => OpenWriters::Named {
                 names,
                 drawn: Some(drawn),
@@ -192,7 +188,7 @@ mod tests {
         // A backlog is read, and nobody writes.
         assert_eq!(from(&mut late, 100, drawn(&[], 500)), None);
         assert_eq!(from(&mut late, 200, drawn(&["a"], 510)), None);
-        // Who came since brings more than had been drawn.
+        // A writer that came since brings higher ids than had been drawn.
         assert_eq!(from(&mut late, 300, drawn(&[], 520)), Some(500));
         assert_eq!(from(&mut late, 515, drawn(&[], 520)), None);
         assert_eq!(from(&mut late, 530, drawn(&[], 530)), Some(520));
@@ -237,7 +233,7 @@ mod tests {
         visible: BTreeSet<(i64, u8)>,
         /// In the order of reading.
         found: Vec<(i64, u8)>,
-        marks: Watermarks,
+        watermarks: Watermarks,
         late: LateWriters,
         plan: Option<PagePlan>,
     }
@@ -245,9 +241,9 @@ mod tests {
     impl World {
         fn observe(&mut self, room: usize, all: bool) {
             if all {
-                self.marks.mark_unread();
+                self.watermarks.mark_unread();
             }
-            self.plan = self.marks.plan(room);
+            self.plan = self.watermarks.plan(room);
             if self.plan.is_none() {
                 return;
             }
@@ -255,7 +251,7 @@ mod tests {
                 names: self.open.values().map(|(name, _)| name.clone()).collect(),
                 drawn: self.tells_drawn.then_some(self.next_id),
             };
-            let (highest, now) = (self.marks.highest(), Instant::now());
+            let (highest, now) = (self.watermarks.highest(), Instant::now());
             self.late.observe(&PARTS, highest, writers, now);
         }
 
@@ -276,7 +272,7 @@ mod tests {
             rows.truncate(plan.limit);
             let read: Vec<FetchedRecord> = rows.iter().map(|row| fetched(row.0, row.1)).collect();
             self.late.pages_read(&plan, &read);
-            self.marks.advance(&plan, &read);
+            self.watermarks.advance(&plan, &read);
             self.found.extend(rows.iter().map(|row| (row.1, row.2)));
         }
 
@@ -310,7 +306,7 @@ mod tests {
         #[test]
         fn late_committers_are_found_in_order(steps in steps(), tells_drawn in any::<bool>()) {
             let mut world = World { tells_drawn, ..World::default() };
-            PARTS.iter().for_each(|part| world.marks.add(*part));
+            PARTS.iter().for_each(|part| world.watermarks.add(*part));
             for step in steps {
                 world.step(step);
             }

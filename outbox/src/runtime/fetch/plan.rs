@@ -186,10 +186,8 @@ impl Fetched {
     /// Something blocks in these lanes.
     pub(crate) fn add_blocked(&mut self, lanes: Vec<LaneName>) {
         for lane in lanes {
-            self.blocked
-                .entry(lane.key)
-                .or_default()
-                .insert(lane.handler);
+            let handlers = self.blocked.entry(lane.key).or_default();
+            handlers.insert(lane.handler);
         }
     }
 }

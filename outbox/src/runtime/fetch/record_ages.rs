@@ -110,7 +110,7 @@ mod tests {
             of_age(20, 989),
             of_age(30, 995),
         ];
-        // The first look of each second goes back ten minutes, the others ten seconds.
+        // The first reading of each second goes back ten minutes, the others ten seconds.
         assert_eq!(read(&mut late, 1000, &rows), 0);
         assert_eq!(read(&mut late, 1000, &[]), 20);
         assert_eq!(read(&mut late, 1006, &[]), 30);

@@ -138,37 +138,37 @@ pub(super) mod tests {
         FetchedRecord { part, record }
     }
 
-    fn marks(parts: &[u16]) -> Watermarks {
-        let mut marks = Watermarks::default();
-        parts.iter().for_each(|part| marks.add(*part));
-        marks
+    fn watermarks(parts: &[u16]) -> Watermarks {
+        let mut watermarks = Watermarks::default();
+        parts.iter().for_each(|part| watermarks.add(*part));
+        watermarks
     }
 
     #[test]
     fn room_is_shared_by_partitions_that_may_have_something() {
-        let mut marks = marks(&[1, 2, 3, 4]);
-        let plan = marks.plan(100).unwrap();
+        let mut watermarks = watermarks(&[1, 2, 3, 4]);
+        let plan = watermarks.plan(100).unwrap();
         assert_eq!((plan.pages.len(), plan.per_page, plan.limit), (4, 25, 100));
         let full: Vec<FetchedRecord> = (1..=25).map(|id| fetched(2, id)).collect();
-        marks.advance(&plan, &full);
-        let plan = marks.plan(100).unwrap();
+        watermarks.advance(&plan, &full);
+        let plan = watermarks.plan(100).unwrap();
         let next = Page { part: 2, after: 25 };
         assert_eq!(
             (plan.pages.as_slice(), plan.per_page),
             ([next].as_slice(), 100)
         );
-        marks.advance(&plan, &[]);
-        assert_eq!(marks.plan(100), None);
-        marks.mark_unread();
-        assert_eq!(marks.plan(100).unwrap().pages.len(), 4);
+        watermarks.advance(&plan, &[]);
+        assert_eq!(watermarks.plan(100), None);
+        watermarks.mark_unread();
+        assert_eq!(watermarks.plan(100).unwrap().pages.len(), 4);
     }
 
     #[test]
     fn a_partition_that_was_cut_off_is_not_exhausted_and_comes_first_next_time() {
-        let mut marks = marks(&[1, 2]);
-        let plan = marks.plan(2).unwrap();
-        marks.advance(&plan, &[fetched(1, 7), fetched(1, 9)]);
-        let plan = marks.plan(2).unwrap();
+        let mut watermarks = watermarks(&[1, 2]);
+        let plan = watermarks.plan(2).unwrap();
+        watermarks.advance(&plan, &[fetched(1, 7), fetched(1, 9)]);
+        let plan = watermarks.plan(2).unwrap();
         let parts: Vec<u16> = plan.pages.iter().map(|page| page.part).collect();
         assert_eq!(parts, [2, 1]);
         assert_eq!(plan.pages[1].after, 9);

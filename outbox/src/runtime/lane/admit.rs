@@ -7,7 +7,6 @@ use std::{mem, sync::Arc};
 
 use super::{Backlog, FetchPhase, Lanes, Work, key::key_state};
 use crate::{
-    record::Attempt,
     registry::HandlerIx,
     store::{FetchedDelivery, FetchedRecord, LaneName},
 };
@@ -74,14 +73,7 @@ impl Lanes {
             let needs_row_first = state.settings().is_transactional && targets.len() > 1;
             let joins_queue = lane.backlog() == Backlog::None && state.is_available();
             if joins_queue && !needs_row_first {
-                lane.enqueue(Work {
-                    record: Arc::clone(&record),
-                    part,
-                    handler,
-                    attempt: Attempt::first(),
-                    from_row: false,
-                    is_detached: false,
-                });
+                lane.enqueue(Work::first(Arc::clone(&record), part, handler));
             } else {
                 lane.note_parked();
                 self.outgoing.change_lane(&record.key, handler);
@@ -108,12 +100,10 @@ impl Lanes {
         }
         let record = Arc::new(record);
         let work = Work {
-            record: Arc::clone(&record),
-            part,
-            handler,
             attempt: due.attempt,
             from_row: true,
             is_detached: !due.blocking,
+            ..Work::first(Arc::clone(&record), part, handler)
         };
         if work.is_detached {
             self.handlers[handler].wait_for_slot(work);
@@ -149,7 +139,7 @@ impl Lanes {
         let mut is_blocked = !self.handlers[handler].is_available();
         let rows = if is_blocked { Vec::new() } else { rows };
         let mut has_more = false;
-        for (place, row) in rows.into_iter().enumerate() {
+        for (position, row) in rows.into_iter().enumerate() {
             // Of the last row only: what follows the others is in `rows` too.
             has_more = row.followed;
             let record = row.fetched.record;
@@ -160,18 +150,15 @@ impl Lanes {
             }
             if !row.waiting {
                 // The rows behind it are loaded when it has ended.
-                is_blocked = place == 0;
+                is_blocked = position == 0;
                 has_more = true;
                 break;
             }
             self.deliveries.admit((record.id, handler), origin);
             lane.enqueue(Work {
-                record: Arc::new(record),
-                part: name.part,
-                handler,
                 attempt: row.attempt,
                 from_row: true,
-                is_detached: false,
+                ..Work::first(Arc::new(record), name.part, handler)
             });
         }
         lane.loaded(is_blocked, has_more);

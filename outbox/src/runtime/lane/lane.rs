@@ -28,6 +28,9 @@ pub(super) struct Lane {
     had_rows: bool,
 }
 
+/// Takes records out of the queue of a lane.
+pub(super) type TakeFromQueue = fn(&mut Lane) -> Drain<'_, Work>;
+
 /// The one thing that a lane can do next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NextStep {

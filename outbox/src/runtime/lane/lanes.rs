@@ -65,7 +65,13 @@ impl Lanes {
 
     /// How many lanes are in memory.
     pub(crate) fn lane_count(&self) -> usize {
-        self.keys.values().map(|key| key.lanes().len()).sum()
+        self.lanes().count()
+    }
+
+    /// All lanes, each with its key.
+    pub(super) fn lanes(&self) -> impl Iterator<Item = (&str, &Lane)> {
+        let keys = self.keys.iter();
+        keys.flat_map(|(name, key)| key.lanes().iter().map(|lane| (&**name, lane)))
     }
 
     /// How many records and deliveries are in memory.

@@ -49,7 +49,7 @@ pub(crate) use self::{
 use self::{
     handlers::HandlerState,
     key::Keys,
-    lane::{Lane, NextStep},
+    lane::{KEEP_QUEUED, Lane, NextStep, TakeFromQueue},
     memory::{Generation, Memory, Origin},
     outgoing::{FetchPhase, ForgetList, Outgoing},
     state::{Activity, Backlog, State},

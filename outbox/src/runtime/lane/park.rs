@@ -1,8 +1,8 @@
 //! The fourth door, from operators and from a full memory: lanes leave memory.
 
-use std::{cmp::Reverse, collections::vec_deque::Drain};
+use std::cmp::Reverse;
 
-use super::{Availability, Lane, Lanes, Work, lane::KEEP_QUEUED};
+use super::{Availability, KEEP_QUEUED, Lane, Lanes, TakeFromQueue};
 use crate::registry::HandlerIx;
 
 impl Lanes {
@@ -41,15 +41,10 @@ impl Lanes {
     /// Parks the ends of long queues, the longest first: lanes that have a slot can hold all the room
     /// too, with one key. They keep running, and load what was parked when they get there.
     fn evict_tails(&mut self, records: usize) -> bool {
-        let mut tails: Vec<(usize, Box<str>, HandlerIx)> = Vec::new();
-        for (name, key) in &self.keys {
-            for lane in key.lanes() {
-                let tail = lane.tail_len(KEEP_QUEUED);
-                if tail > 0 {
-                    tails.push((tail, name.clone(), lane.handler()));
-                }
-            }
-        }
+        let tail = |lane: &Lane| lane.tail_len(KEEP_QUEUED);
+        let lanes = self.lanes().filter(|(_, lane)| tail(lane) > 0);
+        let found = lanes.map(|(key, lane)| (tail(lane), key.into(), lane.handler()));
+        let mut tails: Vec<(usize, Box<str>, HandlerIx)> = found.collect();
         tails.sort_unstable_by_key(|(tail, ..)| Reverse(*tail));
         let mut left = records;
         for (tail, name, handler) in &tails {
@@ -68,13 +63,9 @@ impl Lanes {
             // It is still due in the database.
             self.outgoing.forget_delivery(work.record.id, handler);
         }
-        let mut parked = Vec::new();
-        for (name, key) in &mut self.keys {
-            let lane = key.lane(handler);
-            if lane.is_some_and(|lane| lane.tail_len(0) > 0) {
-                parked.push(name.clone());
-            }
-        }
+        let lanes = self.lanes().filter(|(_, lane)| lane.handler() == handler);
+        let waiting = lanes.filter(|(_, lane)| lane.tail_len(0) > 0);
+        let parked: Vec<Box<str>> = waiting.map(|(key, _)| key.into()).collect();
         for key in &parked {
             self.park(key, handler, Lane::block_queue);
         }
@@ -103,12 +94,7 @@ impl Lanes {
 
     /// Everything of the key gets rows. The records that `take` takes out of the queue of the lane
     /// leave memory.
-    pub(super) fn park(
-        &mut self,
-        key: &str,
-        handler: HandlerIx,
-        take: fn(&mut Lane) -> Drain<'_, Work>,
-    ) {
+    pub(super) fn park(&mut self, key: &str, handler: HandlerIx, take: TakeFromQueue) {
         let Some(entry) = self.keys.get_mut(key) else {
             return;
         };

@@ -73,6 +73,10 @@ impl Lanes {
             .collect()
     }
 
+    pub(crate) fn has_drained(&self) -> bool {
+        !self.drained().is_empty()
+    }
+
     pub(crate) fn closing_count(&self) -> usize {
         self.closing.len()
     }

@@ -24,8 +24,10 @@ pub(crate) struct Gauges {
     blocked_by_retrying: Gauge,
 }
 
+type CountOf = fn(&Counts) -> u64;
+
 /// The values of the label `status`, each with its count.
-const STATUSES: [(&str, fn(&Counts) -> u64); 8] = [
+const STATUSES: [(&str, CountOf); 8] = [
     ("pending", |counts| counts.pending),
     ("scheduled", |counts| counts.scheduled),
     ("unhandled", |counts| counts.unhandled),

@@ -2,8 +2,8 @@
 //!
 //! Coalescing: while handlers run, a batch of plain completions waits until 1,024 records are in it
 //! or 2 ms have passed since the last one was written, so that one statement completes many. With it
-//! the benchmark `drain` takes 0.0013 commits a record (November 2026); without it every turn of the
-//! event loop commits.
+//! the benchmark `drain` takes 0.0013 commits a record (November 2026); without it every iteration of
+//! the event loop commits.
 
 use std::time::Duration;
 

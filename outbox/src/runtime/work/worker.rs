@@ -2,7 +2,7 @@
 //!
 //! Bursts: a worker runs up to 32 records of a lane without a way to the event loop and back in
 //! between. With them the benchmark `drain-hot-key` takes 1.15 times as long as `drain` (November
-//! 2026); without them every record of a hot key costs a turn of the loop.
+//! 2026); without them every record of a hot key costs an iteration of the event loop.
 
 use std::{future::poll_fn, panic::AssertUnwindSafe, pin::pin, sync::Arc, time::Duration};
 
