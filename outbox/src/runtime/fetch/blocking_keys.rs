@@ -12,7 +12,7 @@ use hashbrown::{DefaultHashBuilder, HashMap, HashSet};
 /// behind it; until then all of the partition may block. What this process writes is in here
 /// [before](Self::add_key) it is written. Operators only end what blocks, or have it tried again. And
 /// a fetch that is under way while something is written is wrong about nothing: a lane of which
-/// rows were written stays in memory until it has arrived, and knows better.
+/// rows were written stays in memory until that fetch has ended, and knows better.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct BlockingKeys {
     /// Partitions of which no more is known.
@@ -65,11 +65,9 @@ impl BlockingKeys {
         // As many as were asked for: there may be more.
         counts.retain(|_, count| *count >= per_part);
         let hasher = self.hasher.clone();
-        let known = keys.iter().filter(|(part, _)| !counts.contains_key(part));
+        let read = keys.iter().filter(|(part, _)| !counts.contains_key(part));
         Self {
-            key_hashes: known
-                .map(|(_, key)| hasher.hash_one(key.as_str()))
-                .collect(),
+            key_hashes: read.map(|(_, key)| hasher.hash_one(key.as_str())).collect(),
             unread_partitions: counts.into_keys().collect(),
             hasher,
         }

@@ -7,19 +7,18 @@ use sqlx::Pool;
 use tokio::time::Instant;
 use uuid::Uuid;
 
+use super::{
+    BlockingKeys, FetchPlan, Fetched, LateWriters, PagePlan, plan::group_by_lane, reader::Release,
+};
 use crate::{
-    runtime::{
-        fetch::{
-            BlockingKeys, FetchPlan, Fetched, LateWriters, PagePlan, PendingPlan,
-            plan::group_by_lane,
-        },
-        ownership::{ClaimOutcome, ClaimRequest},
-    },
+    runtime::ownership::{ClaimOutcome, ClaimRequest},
     store::{
-        Database, DueQuery, Fence, FetchedRecord, InMemory, KeptConnection, Lease, PendingQuery,
+        Database, DueQuery, Fence, FetchedRecord, InMemory, KeptConnection, PendingQuery,
         Statements,
     },
 };
+
+type Result<T = ()> = std::result::Result<T, sqlx::Error>;
 
 /// Runs plans on the reading connection, and remembers which writers may still bring low ids.
 #[derive(Debug)]
@@ -27,6 +26,15 @@ pub(crate) struct Fetcher<Db: Database> {
     link: KeptConnection<Db>,
     sql: Arc<Statements<Db>>,
     late: LateWriters,
+}
+
+/// One run of a plan.
+struct Steps<'a, Db: Database> {
+    connection: &'a mut Db::Connection,
+    sql: &'a Statements<Db>,
+    late: &'a mut LateWriters,
+    plan: &'a FetchPlan,
+    fetched: Fetched,
 }
 
 /// How many deliveries of a parked lane are loaded at once.
@@ -42,12 +50,59 @@ impl<Db: Database> Fetcher<Db> {
     }
 
     /// Runs a plan. A fetch that fails has read nothing.
-    pub(crate) async fn fetch(&mut self, plan: &FetchPlan) -> Result<Fetched, sqlx::Error> {
-        let fetched = self.run_steps(plan).await;
+    pub(crate) async fn fetch(&mut self, plan: &FetchPlan) -> Result<Fetched> {
+        let steps = Steps::<Db> {
+            connection: self.link.connection().await?,
+            sql: &self.sql,
+            late: &mut self.late,
+            plan,
+            fetched: Fetched::default(),
+        };
+        let fetched = steps.run().await;
         self.link.done(&fetched);
         fetched
     }
 
+    /// The reading connection, for statements of the test kit.
+    #[cfg(feature = "testing")]
+    pub(crate) fn link(&mut self) -> &mut KeptConnection<Db> {
+        &mut self.link
+    }
+
+    /// Renews and takes leases, and prepares the partitions that were gained.
+    pub(crate) async fn claim(&mut self, claim: &ClaimRequest) -> Result<ClaimOutcome> {
+        let connection = self.link.connection().await?;
+        let claimed = claim.run::<Db>(connection, &self.sql).await;
+        self.link.done(&claimed);
+        claimed
+    }
+
+    /// Renews what this process still owns while it leaves.
+    pub(crate) async fn renew(&mut self, owner: Uuid, micros: i64) -> Result {
+        let connection = self.link.connection().await?;
+        let renewed = Db::renew(connection, &self.sql, owner, micros).await;
+        self.link.done(&renewed);
+        renewed
+    }
+
+    /// Leaves the cluster: gives up its share and these leases, or all, and tells the peers.
+    pub(crate) async fn leave(&mut self, owner: Uuid, release: &Release) -> Result {
+        let (connection, sql) = (self.link.connection().await?, &*self.sql);
+        let left = async {
+            Db::leave(connection, sql, owner, *release == Release::Everything).await?;
+            if let Release::Only(leases) = release {
+                let leases = leases.clone();
+                Db::release_leases(connection, sql, &Fence { owner, leases }, None).await?;
+            }
+            Db::notify_peers(connection, sql).await
+        };
+        let left = left.await;
+        self.link.done(&left);
+        left
+    }
+}
+
+impl<'a, Db: Database> Steps<'a, Db> {
     /// The order of the steps is part of the protocol:
     /// 1. parked lanes;
     /// 2. due rows;
@@ -59,43 +114,34 @@ impl<Db: Database> Fetcher<Db> {
     ///
     /// `LateWriters` learns that pages were read only after step 6: a fetch that fails has read
     /// nothing.
-    async fn run_steps(&mut self, plan: &FetchPlan) -> Result<Fetched, sqlx::Error> {
-        let mut fetched = Fetched::default();
-        self.load_parked_lanes(plan, &mut fetched).await?;
-        self.read_due(plan, &mut fetched).await?;
-        let pages = self.read_pending(plan, &mut fetched).await?;
-        self.read_blocking_keys(plan, &mut fetched).await?;
-        self.find_runnable_lanes(plan, &mut fetched).await?;
-        self.check_blocked_lanes(plan, &mut fetched).await?;
+    async fn run(mut self) -> Result<Fetched> {
+        self.load_parked_lanes().await?;
+        self.read_due().await?;
+        let pages = self.read_pending().await?;
+        self.read_blocking_keys().await?;
+        self.find_runnable_lanes().await?;
+        self.check_blocked_lanes().await?;
         if let Some(pages) = pages {
-            self.late.pages_read(pages, &fetched.pending);
+            self.late.pages_read(pages, &self.fetched.pending);
         }
-        fetched.expects_late = self.late.expects_late();
-        Ok(fetched)
+        self.fetched.expects_late = self.late.expects_late();
+        Ok(self.fetched)
     }
 
-    async fn load_parked_lanes(
-        &mut self,
-        plan: &FetchPlan,
-        fetched: &mut Fetched,
-    ) -> Result<(), sqlx::Error> {
-        if !plan.load.is_empty() {
-            let connection = self.link.connection().await?;
-            let rows = Db::lane_heads(connection, &self.sql, &plan.load, ROWS_PER_LANE).await?;
-            fetched.loaded = group_by_lane(&plan.load, rows);
+    async fn load_parked_lanes(&mut self) -> Result {
+        let lanes = &self.plan.load;
+        if !lanes.is_empty() {
+            let rows = Db::lane_heads(self.connection, self.sql, lanes, ROWS_PER_LANE).await?;
+            self.fetched.loaded = group_by_lane(lanes, rows);
         }
         Ok(())
     }
 
-    async fn read_due(
-        &mut self,
-        plan: &FetchPlan,
-        fetched: &mut Fetched,
-    ) -> Result<(), sqlx::Error> {
+    async fn read_due(&mut self) -> Result {
+        let (plan, sql, fetched) = (self.plan, self.sql, &mut self.fetched);
         let Some(due) = &plan.due else {
             return Ok(());
         };
-        let (sql, connection) = (&*self.sql, self.link.connection().await?);
         let deliveries = DueQuery {
             parts: &plan.partitions,
             handlers: &plan.handlers,
@@ -106,169 +152,97 @@ impl<Db: Database> Fetcher<Db> {
             limit: bound(due.record_limit()),
             ..deliveries
         };
-        fetched.next_due = Db::next_due(connection, sql, deliveries).await?;
+        fetched.next_due = Db::next_due(self.connection, sql, deliveries).await?;
         if fetched.next_due.is_none_or(|micros| micros > 0) {
             return Ok(());
         }
-        let found = Db::due_deliveries(connection, sql, deliveries).await?;
+        let found = Db::due_deliveries(self.connection, sql, deliveries).await?;
         let new = due.new_deliveries(&found, &plan.router);
         if !new.is_empty() {
-            fetched.due_deliveries = Db::load_deliveries(connection, sql, &new).await?;
+            fetched.due_deliveries = Db::load_deliveries(self.connection, sql, &new).await?;
         }
-        let found = Db::due_records(connection, sql, records).await?;
+        let found = Db::due_records(self.connection, sql, records).await?;
         fetched.due_records = due.new_records(found, new.len());
-        fetched.next_due = Db::next_due(connection, sql, deliveries).await?;
+        fetched.next_due = Db::next_due(self.connection, sql, deliveries).await?;
         Ok(())
     }
 
     /// The pages that were read, if any were.
-    async fn read_pending<'a>(
-        &mut self,
-        plan: &'a FetchPlan,
-        fetched: &mut Fetched,
-    ) -> Result<Option<&'a PagePlan>, sqlx::Error> {
+    async fn read_pending(&mut self) -> Result<Option<&'a PagePlan>> {
+        let (plan, sql) = (self.plan, self.sql);
         let Some(pending) = &plan.pending else {
             return Ok(None);
         };
-        let PendingPlan {
-            pages:
-                PagePlan {
-                    pages,
-                    per_page,
-                    limit,
-                },
-            in_memory,
-            highest_seen,
-            probe_first,
-        } = pending;
-        let (sql, connection) = (&*self.sql, self.link.connection().await?);
-        if *probe_first && !plan.sweep && !self.late.expects_late() {
+        let (pages, partitions) = (&pending.pages, &plan.partitions);
+        if pending.probe_first && !plan.sweep && !self.late.expects_late() {
             // Where there is nothing, it does not matter who writes at this moment.
             let one = PendingQuery {
-                pages,
+                pages: &pages.pages,
                 in_memory: &[],
                 per_partition: 1,
                 limit: 1,
             };
-            let found = Db::pending_records(connection, sql, one).await?;
+            let found = Db::pending_records(self.connection, sql, one).await?;
             if found.is_empty() {
                 return Ok(None);
             }
         }
         // Asked before the records are read: a writer that ends in between is seen by the reading.
-        let writers = Db::open_writers(connection, sql).await?;
-        let partitions = &plan.partitions;
+        let writers = Db::open_writers(self.connection, sql).await?;
+        let now = Instant::now();
         self.late
-            .observe(partitions, *highest_seen, writers, Instant::now());
+            .observe(partitions, pending.highest_seen, writers, now);
         if plan.sweep {
             self.late.reread(partitions, 0);
         }
-        let lowered = self.late.lower(pages);
-        let is_lowered = lowered != *pages;
-        let known: &[InMemory] = if is_lowered { in_memory } else { &[] };
+        let lowered = self.late.lower(&pages.pages);
+        let is_lowered = lowered != pages.pages;
+        let in_memory: &[InMemory] = if is_lowered { &pending.in_memory } else { &[] };
         let query = PendingQuery {
             pages: &lowered,
-            in_memory: known,
-            per_partition: bound(*per_page),
-            limit: bound(*limit),
+            in_memory,
+            per_partition: bound(pages.per_page),
+            limit: bound(pages.limit),
         };
-        fetched.pending = Db::pending_records(connection, sql, query).await?;
+        self.fetched.pending = Db::pending_records(self.connection, sql, query).await?;
         if is_lowered {
-            fetched.late_found = count_late(&pending.pages, &fetched.pending);
+            self.fetched.late_found = count_late(pages, &self.fetched.pending);
         }
-        Ok(Some(&pending.pages))
+        Ok(Some(pages))
     }
 
-    async fn read_blocking_keys(
-        &mut self,
-        plan: &FetchPlan,
-        fetched: &mut Fetched,
-    ) -> Result<(), sqlx::Error> {
+    async fn read_blocking_keys(&mut self) -> Result {
+        let (plan, sql, partitions) = (self.plan, self.sql, &self.plan.partitions);
         if plan.sweep {
             // After the records: a batch of the owner before us that is committed only now is seen
             // here, unless its records were still pending then. Those come first, as read.
-            let connection = self.link.connection().await?;
-            let limit = BlockingKeys::keys_per_partition(plan.partitions.len());
-            let keys =
-                Db::blocking_keys(connection, &self.sql, &plan.partitions, bound(limit)).await?;
-            fetched.blocking_keys = Some(plan.blocking_keys.replaced_by(&keys, limit));
+            let limit = BlockingKeys::keys_per_partition(partitions.len());
+            let keys = Db::blocking_keys(self.connection, sql, partitions, bound(limit)).await?;
+            self.fetched.blocking_keys = Some(plan.blocking_keys.replaced_by(&keys, limit));
         }
         Ok(())
     }
 
-    async fn find_runnable_lanes(
-        &mut self,
-        plan: &FetchPlan,
-        fetched: &mut Fetched,
-    ) -> Result<(), sqlx::Error> {
+    async fn find_runnable_lanes(&mut self) -> Result {
+        let plan = self.plan;
         if let Some(search) = &plan.find_runnable {
-            let (sql, partitions, limit) = (&*self.sql, &plan.partitions, bound(search.limit));
             let handlers = search.handlers.iter().map(|ix| plan.router.id_of(*ix));
             let handlers: Vec<&str> = handlers.collect();
-            let connection = self.link.connection().await?;
-            let (ids, order) = (&handlers, search.order);
-            fetched.runnable =
-                Db::runnable_lanes(connection, sql, partitions, ids, order, limit).await?;
+            let (connection, sql, limit) = (&mut *self.connection, self.sql, bound(search.limit));
+            let (partitions, order) = (&plan.partitions, search.order);
+            self.fetched.runnable =
+                Db::runnable_lanes(connection, sql, partitions, &handlers, order, limit).await?;
         }
         Ok(())
     }
 
-    async fn check_blocked_lanes(
-        &mut self,
-        plan: &FetchPlan,
-        fetched: &mut Fetched,
-    ) -> Result<(), sqlx::Error> {
-        let lanes = fetched.lanes_to_check(plan);
+    async fn check_blocked_lanes(&mut self) -> Result {
+        let lanes = self.fetched.lanes_to_check(self.plan);
         if !lanes.is_empty() {
-            let connection = self.link.connection().await?;
-            fetched.add_blocked(Db::blocked_among(connection, &self.sql, &lanes).await?);
+            let blocked = Db::blocked_among(self.connection, self.sql, &lanes).await?;
+            self.fetched.add_blocked(blocked);
         }
         Ok(())
-    }
-
-    /// The reading connection, for statements of the test kit.
-    #[cfg(feature = "testing")]
-    pub(crate) fn link(&mut self) -> &mut KeptConnection<Db> {
-        &mut self.link
-    }
-
-    /// Renews and takes leases, and prepares the partitions that were gained.
-    pub(crate) async fn claim(
-        &mut self,
-        claim: &ClaimRequest,
-    ) -> Result<ClaimOutcome, sqlx::Error> {
-        let connection = self.link.connection().await?;
-        let claimed = claim.run::<Db>(connection, &self.sql).await;
-        self.link.done(&claimed);
-        claimed
-    }
-
-    /// Renews what this process still owns while it leaves.
-    pub(crate) async fn renew(&mut self, owner: Uuid, micros: i64) -> Result<(), sqlx::Error> {
-        let connection = self.link.connection().await?;
-        let renewed = Db::renew(connection, &self.sql, owner, micros).await;
-        self.link.done(&renewed);
-        renewed
-    }
-
-    /// Leaves the cluster: gives up its share and these leases, or all, and tells the peers.
-    pub(crate) async fn leave(
-        &mut self,
-        owner: Uuid,
-        drained: Option<Vec<Lease>>,
-    ) -> Result<(), sqlx::Error> {
-        let connection = self.link.connection().await?;
-        let left = async {
-            Db::leave(connection, &self.sql, owner, drained.is_none()).await?;
-            if let Some(leases) = drained {
-                let fence = Fence { owner, leases };
-                Db::release_leases(connection, &self.sql, &fence, None).await?;
-            }
-            Db::notify_peers(connection, &self.sql).await
-        };
-        let left = left.await;
-        self.link.done(&left);
-        left
     }
 }
 

@@ -1,13 +1,14 @@
 //! From the tables into memory.
 //!
-//! [`plan`] says what one fetch reads and what it brought. [`watermarks`], [`late_writers`] and
-//! [`blocking_keys`] decide without I/O; [`fetcher`] runs one plan.
+//! [`plan`] says what one fetch reads and what it brought. [`watermarks`], [`late_writers`] (with
+//! [`record_ages`]) and [`blocking_keys`] decide without I/O; [`fetcher`] runs one plan.
 
 pub(crate) mod blocking_keys;
 pub(crate) mod fetcher;
 pub(crate) mod late_writers;
 pub(crate) mod plan;
 pub(super) mod reader;
+mod record_ages;
 pub(crate) mod watermarks;
 
 pub(crate) use blocking_keys::BlockingKeys;

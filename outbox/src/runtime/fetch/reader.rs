@@ -6,8 +6,8 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::{FetchPlan, Fetched, Fetcher};
-use crate::outbox::error::Operation;
 use crate::{
+    outbox::error::Operation,
     runtime::{
         backoff::DatabaseBackoff,
         engine::Engine,
@@ -23,7 +23,7 @@ const EVICT_AFTER: Duration = Duration::from_millis(250);
 
 /// The reading connection. Makes one claim or one fetch at a time, so the two never overlap. While
 /// the dispatcher shuts down it also renews and releases.
-pub(in crate::runtime) struct Reader<Db: Database> {
+pub(crate) struct Reader<Db: Database> {
     task: SingleTask<Fetcher<Db>, ReadAnswer>,
     backoff: DatabaseBackoff,
     /// Since when there has been no room for what could be read.
@@ -31,7 +31,7 @@ pub(in crate::runtime) struct Reader<Db: Database> {
 }
 
 /// What the database answered, with what it was asked.
-pub(in crate::runtime) enum ReadAnswer {
+pub(crate) enum ReadAnswer {
     Claimed(Result<ClaimOutcome, sqlx::Error>),
     Fetched(Box<FetchPlan>, Result<Fetched, sqlx::Error>),
     /// All leases, by a statement that was sent then.
@@ -41,14 +41,14 @@ pub(in crate::runtime) enum ReadAnswer {
 
 /// What an instance releases when it leaves the cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::runtime) enum Release {
+pub(crate) enum Release {
     Only(Vec<Lease>),
     /// Also the instance itself is deleted.
     Everything,
 }
 
 impl<Db: Database> Reader<Db> {
-    pub(in crate::runtime) fn new(fetcher: Fetcher<Db>) -> Self {
+    pub(crate) fn new(fetcher: Fetcher<Db>) -> Self {
         Self {
             task: SingleTask::new(fetcher),
             backoff: DatabaseBackoff::default(),
@@ -56,25 +56,25 @@ impl<Db: Database> Reader<Db> {
         }
     }
 
-    pub(in crate::runtime) fn is_idle(&self) -> bool {
+    pub(crate) fn is_idle(&self) -> bool {
         self.task.is_idle()
     }
 
-    pub(in crate::runtime) fn start_claim(&mut self, request: ClaimRequest) {
+    pub(crate) fn start_claim(&mut self, request: ClaimRequest) {
         self.task.start(async move |mut fetcher| {
             let outcome = fetcher.claim(&request).await;
             (fetcher, ReadAnswer::Claimed(outcome))
         });
     }
 
-    pub(in crate::runtime) fn start_fetch(&mut self, plan: FetchPlan) {
+    pub(crate) fn start_fetch(&mut self, plan: FetchPlan) {
         self.task.start(async move |mut fetcher| {
             let fetched = fetcher.fetch(&plan).await;
             (fetcher, ReadAnswer::Fetched(Box::new(plan), fetched))
         });
     }
 
-    pub(in crate::runtime) fn start_renewing(&mut self, owner: Uuid, lease_micros: i64) {
+    pub(crate) fn start_renewing(&mut self, owner: Uuid, lease_micros: i64) {
         let sent_at = Instant::now();
         self.task.start(async move |mut fetcher| {
             let renewed = fetcher.renew(owner, lease_micros).await;
@@ -82,41 +82,33 @@ impl<Db: Database> Reader<Db> {
         });
     }
 
-    pub(in crate::runtime) fn start_leaving(&mut self, owner: Uuid, release: Release) {
+    pub(crate) fn start_leaving(&mut self, owner: Uuid, release: Release) {
         self.task.start(async move |mut fetcher| {
-            let leases = match &release {
-                Release::Only(leases) => Some(leases.clone()),
-                Release::Everything => None,
-            };
-            let left = fetcher.leave(owner, leases).await;
+            let left = fetcher.leave(owner, &release).await;
             (fetcher, ReadAnswer::Left(release, left))
         });
     }
 
     /// Waits for the answer; for ever while idle. Dropping it loses nothing.
-    pub(in crate::runtime) async fn finished(&mut self) -> Result<ReadAnswer, TaskPanicked> {
+    pub(crate) async fn finished(&mut self) -> Result<ReadAnswer, TaskPanicked> {
         self.task.finished().await
     }
 
     /// Returns how long to wait before the next statement.
-    pub(in crate::runtime) fn failed(
-        &mut self,
-        operation: Operation,
-        error: &sqlx::Error,
-    ) -> Duration {
+    pub(crate) fn failed(&mut self, operation: Operation, error: &sqlx::Error) -> Duration {
         self.backoff.failed(operation, error)
     }
 
-    pub(in crate::runtime) fn recovered(&mut self) {
+    pub(crate) fn recovered(&mut self) {
         self.backoff.recovered();
     }
 
     /// Aborts what is under way, and continues with another connection.
-    pub(in crate::runtime) fn replace(&mut self, fetcher: Fetcher<Db>) {
+    pub(crate) fn replace(&mut self, fetcher: Fetcher<Db>) {
         self.task.replace(fetcher);
     }
 
-    pub(in crate::runtime) fn evict_if_crowded(&mut self, now: Instant, engine: &mut Engine) {
+    pub(crate) fn evict_if_crowded(&mut self, now: Instant, engine: &mut Engine) {
         if !engine.is_crowded() {
             self.crowded_since = None;
             return;
@@ -129,7 +121,7 @@ impl<Db: Database> Reader<Db> {
     }
 
     /// When to look for room again.
-    pub(in crate::runtime) fn next_wake(&self) -> Option<Instant> {
+    pub(crate) fn next_wake(&self) -> Option<Instant> {
         self.crowded_since.map(|since| since + EVICT_AFTER)
     }
 }

@@ -48,11 +48,8 @@ impl Watermarks {
 
     /// The highest id that was seen.
     pub(crate) fn highest(&self) -> i64 {
-        self.parts
-            .values()
-            .map(|mark| mark.after)
-            .max()
-            .unwrap_or(0)
+        let marks = self.parts.values();
+        marks.map(|mark| mark.after).max().unwrap_or(0)
     }
 
     /// There may be something new anywhere.
@@ -92,32 +89,32 @@ impl Watermarks {
 
     /// What was read as planned.
     pub(crate) fn advance(&mut self, plan: &PagePlan, rows: &[FetchedRecord]) {
-        let seen = count_by_partition(rows);
-        let cut_off = rows.len() >= plan.limit;
-        for page in &plan.pages {
-            let Some(mark) = self.parts.get_mut(&page.part) else {
-                continue;
-            };
-            let (count, highest) = seen.get(&page.part).copied().unwrap_or_default();
-            mark.after = mark.after.max(highest);
-            mark.exhausted = !cut_off && count < plan.per_page;
+        for (page, highest, exhausted) in plan.read(rows) {
+            if let Some(mark) = self.parts.get_mut(&page.part) {
+                mark.after = mark.after.max(highest);
+                mark.exhausted = exhausted;
+            }
         }
-        self.first = match plan.pages.first() {
-            Some(page) => page.part.wrapping_add(1),
-            None => 0,
-        };
+        let first = plan.pages.first();
+        self.first = first.map_or(0, |page| page.part.wrapping_add(1));
     }
 }
 
-/// How many rows there are of each partition, and its highest id.
-pub(super) fn count_by_partition(rows: &[FetchedRecord]) -> HashMap<u16, (usize, i64)> {
-    let mut seen: HashMap<u16, (usize, i64)> = HashMap::new();
-    for row in rows {
-        let (count, highest) = seen.entry(row.part).or_default();
-        *count += 1;
-        *highest = (*highest).max(row.record.id);
+impl PagePlan {
+    /// Of each page: the highest id that was read, and whether nothing was left above it.
+    pub(super) fn read(&self, rows: &[FetchedRecord]) -> impl Iterator<Item = (&Page, i64, bool)> {
+        let is_cut_off = rows.len() >= self.limit;
+        let mut seen: HashMap<u16, (usize, i64)> = HashMap::new();
+        for row in rows {
+            let (count, highest) = seen.entry(row.part).or_default();
+            *count += 1;
+            *highest = (*highest).max(row.record.id);
+        }
+        self.pages.iter().map(move |page| {
+            let (count, highest) = seen.get(&page.part).copied().unwrap_or_default();
+            (page, highest, !is_cut_off && count < self.per_page)
+        })
     }
-    seen
 }
 
 #[cfg(test)]
@@ -141,37 +138,37 @@ pub(super) mod tests {
         FetchedRecord { part, record }
     }
 
-    fn marks(parts: &[u16]) -> Watermarks {
-        let mut marks = Watermarks::default();
-        parts.iter().for_each(|part| marks.add(*part));
-        marks
+    fn watermarks(parts: &[u16]) -> Watermarks {
+        let mut watermarks = Watermarks::default();
+        parts.iter().for_each(|part| watermarks.add(*part));
+        watermarks
     }
 
     #[test]
     fn room_is_shared_by_partitions_that_may_have_something() {
-        let mut marks = marks(&[1, 2, 3, 4]);
-        let plan = marks.plan(100).unwrap();
+        let mut watermarks = watermarks(&[1, 2, 3, 4]);
+        let plan = watermarks.plan(100).unwrap();
         assert_eq!((plan.pages.len(), plan.per_page, plan.limit), (4, 25, 100));
         let full: Vec<FetchedRecord> = (1..=25).map(|id| fetched(2, id)).collect();
-        marks.advance(&plan, &full);
-        let plan = marks.plan(100).unwrap();
+        watermarks.advance(&plan, &full);
+        let plan = watermarks.plan(100).unwrap();
         let next = Page { part: 2, after: 25 };
         assert_eq!(
             (plan.pages.as_slice(), plan.per_page),
             ([next].as_slice(), 100)
         );
-        marks.advance(&plan, &[]);
-        assert_eq!(marks.plan(100), None);
-        marks.mark_unread();
-        assert_eq!(marks.plan(100).unwrap().pages.len(), 4);
+        watermarks.advance(&plan, &[]);
+        assert_eq!(watermarks.plan(100), None);
+        watermarks.mark_unread();
+        assert_eq!(watermarks.plan(100).unwrap().pages.len(), 4);
     }
 
     #[test]
     fn a_partition_that_was_cut_off_is_not_exhausted_and_comes_first_next_time() {
-        let mut marks = marks(&[1, 2]);
-        let plan = marks.plan(2).unwrap();
-        marks.advance(&plan, &[fetched(1, 7), fetched(1, 9)]);
-        let plan = marks.plan(2).unwrap();
+        let mut watermarks = watermarks(&[1, 2]);
+        let plan = watermarks.plan(2).unwrap();
+        watermarks.advance(&plan, &[fetched(1, 7), fetched(1, 9)]);
+        let plan = watermarks.plan(2).unwrap();
         let parts: Vec<u16> = plan.pages.iter().map(|page| page.part).collect();
         assert_eq!(parts, [2, 1]);
         assert_eq!(plan.pages[1].after, 9);

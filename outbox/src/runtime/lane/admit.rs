@@ -5,10 +5,7 @@
 
 use std::{mem, sync::Arc};
 
-use super::{
-    burst::Work, key::key_state, lane::QueuedRecord, lanes::Lanes, outgoing::FetchPhase,
-    state::Backlog,
-};
+use super::{Backlog, FetchPhase, Lanes, Work, key::key_state};
 use crate::{
     registry::HandlerIx,
     store::{FetchedDelivery, FetchedRecord, LaneName},
@@ -52,7 +49,8 @@ impl Lanes {
     /// A record that is pending, or scheduled and due. Whether it was not in memory.
     pub(crate) fn admit_record(&mut self, fetched: FetchedRecord, targets: &[Target]) -> bool {
         let FetchedRecord { part, record } = fetched;
-        if !self.memory.admit_record(record.id, part) {
+        let origin = self.origin(part);
+        if !self.records.admit(record.id, origin) {
             return false;
         }
         if targets.is_empty() {
@@ -60,15 +58,11 @@ impl Lanes {
             return true;
         }
         let record = Arc::new(record);
-        let key = key_state(&mut self.keys, self.memory.origin(part), &record.key);
+        let key = key_state(&mut self.keys, origin, &record.key);
         let mut is_parked = false;
-        for &Target {
-            handler,
-            is_blocked,
-        } in targets
-        {
-            let state = &self.handlers[handler];
-            let backlog = if is_blocked || !state.is_available() {
+        for target in targets {
+            let (handler, state) = (target.handler, &self.handlers[target.handler]);
+            let backlog = if target.is_blocked || !state.is_available() {
                 Backlog::Blocked
             } else {
                 Backlog::None
@@ -76,10 +70,10 @@ impl Lanes {
             let lane = key.lane_or_insert(handler, backlog);
             // A transactional handler beside others needs a row of its own before it runs: its
             // transaction completes that row, and leaves the record to the others.
-            let needs_row_first =
-                !state.is_available() || state.is_transactional() && targets.len() > 1;
-            if lane.is_whole() && !needs_row_first {
-                lane.enqueue(QueuedRecord::whole(Arc::clone(&record)));
+            let needs_row_first = state.settings().is_transactional && targets.len() > 1;
+            let joins_queue = lane.backlog() == Backlog::None && state.is_available();
+            if joins_queue && !needs_row_first {
+                lane.enqueue(Work::first(Arc::clone(&record), part, handler));
             } else {
                 lane.note_parked();
                 self.outgoing.change_lane(&record.key, handler);
@@ -87,10 +81,9 @@ impl Lanes {
                 is_parked = true;
             }
         }
-        let handlers = targets.iter().map(|target| target.handler);
-        key.add_whole(Arc::clone(&record), handlers);
+        key.add_whole(Arc::clone(&record), targets);
         if is_parked {
-            key.split(&self.handlers, &mut self.outgoing, &mut self.memory);
+            key.split(&self.handlers, &mut self.outgoing, &mut self.deliveries);
         }
         for target in targets {
             self.advance(&record.key, target.handler);
@@ -101,27 +94,27 @@ impl Lanes {
     /// A delivery whose retry is due, or that was replayed. Whether it was not in memory.
     pub(crate) fn admit_due(&mut self, handler: HandlerIx, due: FetchedDelivery) -> bool {
         let FetchedRecord { part, record } = due.fetched;
-        if !self.memory.admit_delivery((record.id, handler), part) {
+        let origin = self.origin(part);
+        if !self.deliveries.admit((record.id, handler), origin) {
             return false;
         }
         let record = Arc::new(record);
-        if !due.blocking {
-            self.start_detached(Work {
-                record,
-                part,
-                handler,
-                attempt: due.attempt,
-                from_row: true,
-                is_detached: true,
-            });
+        let work = Work {
+            attempt: due.attempt,
+            from_row: true,
+            is_detached: !due.blocking,
+            ..Work::first(Arc::clone(&record), part, handler)
+        };
+        if work.is_detached {
+            self.handlers[handler].wait_for_slot(work);
+            self.grant_slots(handler);
             return true;
         }
-        let key = key_state(&mut self.keys, self.memory.origin(part), &record.key);
+        let key = key_state(&mut self.keys, origin, &record.key);
         // The fetch may have missed what this process has parked behind it a moment ago.
         let has_backlog = due.followed || key.lane(handler).is_some();
-        let queued = QueuedRecord::from_row(Arc::clone(&record), due.attempt);
-        key.lane_or_insert(handler, Backlog::Blocked)
-            .admit_due(queued, has_backlog);
+        let lane = key.lane_or_insert(handler, Backlog::Blocked);
+        lane.admit_due(work, has_backlog);
         self.advance(&record.key, handler);
         true
     }
@@ -136,6 +129,7 @@ impl Lanes {
         if self.is_closing(name.part) {
             return;
         }
+        let origin = self.origin(name.part);
         let key = self.keys.get_mut(&*name.key);
         let lane = key.and_then(|key| key.lane(handler));
         let Some(lane) = lane.filter(|lane| lane.is_loading()) else {
@@ -145,23 +139,27 @@ impl Lanes {
         let mut is_blocked = !self.handlers[handler].is_available();
         let rows = if is_blocked { Vec::new() } else { rows };
         let mut has_more = false;
-        for (place, row) in rows.into_iter().enumerate() {
+        for (position, row) in rows.into_iter().enumerate() {
             // Of the last row only: what follows the others is in `rows` too.
             has_more = row.followed;
             let record = row.fetched.record;
-            if self.memory.has_delivery((record.id, handler)) {
+            if self.deliveries.contains(&(record.id, handler)) {
                 // Not forgotten yet, or due and in the queue already: to be loaded again.
                 has_more = true;
                 break;
             }
             if !row.waiting {
                 // The rows behind it are loaded when it has ended.
-                is_blocked = place == 0;
+                is_blocked = position == 0;
                 has_more = true;
                 break;
             }
-            self.memory.admit_delivery((record.id, handler), name.part);
-            lane.enqueue(QueuedRecord::from_row(Arc::new(record), row.attempt));
+            self.deliveries.admit((record.id, handler), origin);
+            lane.enqueue(Work {
+                attempt: row.attempt,
+                from_row: true,
+                ..Work::first(Arc::new(record), name.part, handler)
+            });
         }
         lane.loaded(is_blocked, has_more);
         self.advance(&name.key, handler);
@@ -172,10 +170,10 @@ impl Lanes {
         if !self.handlers[handler].is_available() || self.is_closing(name.part) {
             return;
         }
-        let origin = self.memory.origin(name.part);
-        let lane =
-            key_state(&mut self.keys, origin, &name.key).lane_or_insert(handler, Backlog::Blocked);
-        if lane.is_blocked() {
+        let origin = self.origin(name.part);
+        let key = key_state(&mut self.keys, origin, &name.key);
+        let lane = key.lane_or_insert(handler, Backlog::Blocked);
+        if lane.backlog() == Backlog::Blocked {
             lane.unblock(true);
             self.advance(&name.key, handler);
         }

@@ -16,10 +16,7 @@ pub(crate) enum AttemptEnd {
     /// The handler's guard did not want the record.
     Skipped,
     /// The handler failed for good, and its fallback completed the record.
-    FellBack {
-        because: FailedBecause,
-        failure: Failure,
-    },
+    FellBack(Failure),
     /// The handler failed, and `next` is to be made after `delay`.
     Retry {
         delay: Duration,
@@ -39,7 +36,7 @@ impl AttemptEnd {
     /// Whether the record is completed, so that the next of its lane may start.
     pub(crate) fn is_completed(&self) -> bool {
         match self {
-            Self::Handled | Self::Skipped | Self::FellBack { .. } => true,
+            Self::Handled | Self::Skipped | Self::FellBack(_) => true,
             Self::Retry { .. } | Self::Failed { .. } | Self::NoHandler => false,
         }
     }

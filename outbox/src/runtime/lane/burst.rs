@@ -20,6 +20,20 @@ pub(crate) struct Work {
     pub(crate) is_detached: bool,
 }
 
+impl Work {
+    /// The first attempt at a record without a delivery row.
+    pub(super) fn first(record: Arc<Record>, part: u16, handler: HandlerIx) -> Self {
+        Self {
+            record,
+            part,
+            handler,
+            attempt: Attempt::first(),
+            from_row: false,
+            is_detached: false,
+        }
+    }
+}
+
 /// The records that a lane may run with one slot. Each starts only after the one before it
 /// completed; the worker may stop early, and the rest stays in the lane.
 #[derive(Debug, Clone)]

@@ -1,6 +1,8 @@
-//! [`HandlerState`]: a handler as lanes see it.
+//! [`HandlerState`]: a handler as lanes see it, with its slots.
 
-use super::slots::Slots;
+use std::{collections::VecDeque, mem};
+
+use super::Work;
 
 /// What does not change while lanes live, of one handler.
 #[derive(Debug, Clone)]
@@ -15,12 +17,23 @@ pub(crate) struct HandlerSettings {
     pub(crate) is_transactional: bool,
 }
 
-/// A handler: what it is, whether it may run, and its slots. Only lanes write it.
+/// A handler: whether it may run, its slots, and what waits for one. Only lanes write it.
+///
+/// Slots are granted in the order of waiting: a lane that ended its burst waits behind the lanes
+/// that wait already, so one busy key does not keep the others from running.
 #[derive(Debug)]
 pub(super) struct HandlerState {
     settings: HandlerSettings,
     availability: Availability,
-    slots: Slots,
+    slots_in_use: u32,
+    /// How many records a lane may run with one slot now.
+    burst: usize,
+    max_burst: usize,
+    /// Lanes that could run if there were a slot, by their first record. A lane is in here once,
+    /// while it is `AwaitingSlot`.
+    waiting: VecDeque<Work>,
+    /// Deliveries outside their lanes that wait for a slot.
+    detached: VecDeque<Work>,
     /// Lanes of it that could run may be in the database only: they were evicted, or a fetch found
     /// more than its limit.
     needs_refill: bool,
@@ -35,30 +48,25 @@ pub(crate) enum Availability {
 
 impl HandlerState {
     pub(super) fn new(settings: HandlerSettings, max_burst: usize) -> Self {
-        // Each record of a transactional handler waits for a transaction of its own.
-        let max_burst = if settings.is_transactional {
-            1
-        } else {
-            max_burst
-        };
         Self {
-            slots: Slots::new(settings.concurrency, max_burst),
+            // Each record of a transactional handler waits for a transaction of its own.
+            max_burst: if settings.is_transactional {
+                1
+            } else {
+                max_burst.max(1)
+            },
             settings,
             availability: Availability::Here,
+            slots_in_use: 0,
+            burst: 1,
+            waiting: VecDeque::new(),
+            detached: VecDeque::new(),
             needs_refill: false,
         }
     }
 
-    pub(super) fn id(&self) -> &'static str {
-        self.settings.id
-    }
-
-    pub(super) fn skips_failed(&self) -> bool {
-        self.settings.skips_failed
-    }
-
-    pub(super) fn is_transactional(&self) -> bool {
-        self.settings.is_transactional
+    pub(super) fn settings(&self) -> &HandlerSettings {
+        &self.settings
     }
 
     pub(super) fn is_available(&self) -> bool {
@@ -67,23 +75,97 @@ impl HandlerState {
 
     /// The availability before.
     pub(super) fn set_availability(&mut self, availability: Availability) -> Availability {
-        std::mem::replace(&mut self.availability, availability)
-    }
-
-    pub(super) fn slots(&self) -> &Slots {
-        &self.slots
-    }
-
-    pub(super) fn slots_mut(&mut self) -> &mut Slots {
-        &mut self.slots
+        mem::replace(&mut self.availability, availability)
     }
 
     /// Whether a fetch is to look for lanes of it that could run. Not while lanes in memory wait.
     pub(super) fn needs_refill(&self) -> bool {
-        self.needs_refill && self.is_available() && !self.slots.has_waiting()
+        self.needs_refill && self.is_available() && !self.has_waiting()
     }
 
     pub(super) fn set_needs_refill(&mut self, needs_refill: bool) {
         self.needs_refill = needs_refill;
+    }
+}
+
+/// Slots. No other place grants and frees them.
+impl HandlerState {
+    /// Takes a slot, unless all are in use or something waits for one.
+    pub(super) fn try_take_slot(&mut self) -> bool {
+        let is_free = self.has_free_slot() && !self.has_waiting();
+        self.slots_in_use += u32::from(is_free);
+        is_free
+    }
+
+    /// Takes a slot for what waits for one: detached deliveries first, then lanes in the order in
+    /// which they came. `None` if no slot is free or nothing waits.
+    pub(super) fn take_slot_for_next(&mut self) -> Option<Work> {
+        if !self.has_free_slot() {
+            return None;
+        }
+        let next = self.detached.pop_front();
+        let next = next.or_else(|| self.waiting.pop_front())?;
+        self.slots_in_use += 1;
+        Some(next)
+    }
+
+    /// Gives a slot back. The caller grants it to the next.
+    pub(super) fn free_slot(&mut self) {
+        self.slots_in_use = self.slots_in_use.saturating_sub(1);
+    }
+
+    /// A detached delivery, or a lane with this first record, waits for a slot, behind all others.
+    pub(super) fn wait_for_slot(&mut self, work: Work) {
+        if work.is_detached {
+            self.detached.push_back(work);
+        } else {
+            self.waiting.push_back(work);
+        }
+    }
+
+    /// How many lanes wait.
+    pub(super) fn waiting_lanes(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// The lane that came last no longer waits.
+    pub(super) fn take_last_waiting(&mut self) -> Option<Work> {
+        self.waiting.pop_back()
+    }
+
+    /// Nothing of these partitions waits any longer. Returns the detached deliveries among it.
+    pub(super) fn take_waiting(&mut self, of: impl Fn(u16) -> bool) -> VecDeque<Work> {
+        self.waiting.retain(|first| !of(first.part));
+        let all = mem::take(&mut self.detached).into_iter();
+        let (taken, kept) = all.partition(|work| of(work.part));
+        self.detached = kept;
+        taken
+    }
+
+    fn has_free_slot(&self) -> bool {
+        self.slots_in_use < self.settings.concurrency
+    }
+
+    fn has_waiting(&self) -> bool {
+        !self.waiting.is_empty() || !self.detached.is_empty()
+    }
+
+    pub(super) fn burst(&self) -> usize {
+        self.burst
+    }
+
+    /// Every record of a burst completed: the next one may be twice as long.
+    pub(super) fn burst_completed(&mut self) {
+        self.burst = (self.burst * 2).min(self.max_burst);
+    }
+
+    /// The worker stopped a burst early: the handler had to wait for something.
+    pub(super) fn burst_cut_short(&mut self) {
+        self.burst = 1;
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_unused(&self) -> bool {
+        self.slots_in_use == 0 && !self.has_waiting()
     }
 }

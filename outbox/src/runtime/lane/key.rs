@@ -9,17 +9,15 @@ use hashbrown::{HashMap, hash_map::EntryRef};
 use smallvec::SmallVec;
 
 use super::{
-    handlers::HandlerState,
-    lane::Lane,
-    memory::{Generation, Memory, Origin},
-    outgoing::Outgoing,
-    rows::waiting_row,
-    state::Backlog,
+    Backlog, Generation, HandlerState, Lane, Memory, Origin, Outgoing, Target, rows::waiting_row,
 };
 use crate::{
     record::{Attempt, Record},
     registry::{HandlerIx, PerHandler},
 };
+
+/// The keys of which something is in memory, by name.
+pub(super) type Keys = HashMap<Box<str>, KeyState>;
 
 /// Everything of one key. In memory only while something of it is.
 #[derive(Debug)]
@@ -40,21 +38,15 @@ struct WholeRecord {
 }
 
 /// The key with this name, made if nothing of it is in memory.
-pub(super) fn key_state<'a>(
-    keys: &'a mut HashMap<Box<str>, KeyState>,
-    origin: Origin,
-    name: &str,
-) -> &'a mut KeyState {
+pub(super) fn key_state<'a>(keys: &'a mut Keys, origin: Origin, name: &str) -> &'a mut KeyState {
+    let new = || KeyState {
+        origin,
+        whole: VecDeque::new(),
+        lanes: SmallVec::new(),
+    };
     match keys.entry_ref(name) {
         EntryRef::Occupied(entry) => entry.into_mut(),
-        EntryRef::Vacant(entry) => {
-            let new = KeyState {
-                origin,
-                whole: VecDeque::new(),
-                lanes: SmallVec::new(),
-            };
-            entry.insert_with_key(name.into(), new)
-        }
+        EntryRef::Vacant(entry) => entry.insert_with_key(name.into(), new()),
     }
 }
 
@@ -98,23 +90,18 @@ impl KeyState {
     }
 
     /// A record without delivery rows, for these handlers.
-    pub(super) fn add_whole(
-        &mut self,
-        record: Arc<Record>,
-        handlers: impl Iterator<Item = HandlerIx>,
-    ) {
+    pub(super) fn add_whole(&mut self, record: Arc<Record>, targets: &[Target]) {
         self.whole.push_back(WholeRecord {
             record,
-            unfinished: handlers.collect(),
+            unfinished: targets.iter().map(|target| target.handler).collect(),
             partly_done: false,
         });
     }
 
-    /// A handler completed a whole record. Whether all of its handlers have.
-    pub(super) fn completed_by(&mut self, id: i64, handler: HandlerIx) -> bool {
-        let Some(at) = self.whole.iter().position(|whole| whole.record.id == id) else {
-            return false;
-        };
+    /// A handler completed a whole record. Whether all of its handlers have. `None` if the record
+    /// is not whole.
+    pub(super) fn completed_by(&mut self, id: i64, handler: HandlerIx) -> Option<bool> {
+        let at = self.whole.iter().position(|whole| whole.record.id == id)?;
         let whole = &mut self.whole[at];
         whole.unfinished.retain(|other| *other != handler);
         whole.partly_done = true;
@@ -122,7 +109,12 @@ impl KeyState {
         if is_complete {
             self.whole.remove(at);
         }
-        is_complete
+        Some(is_complete)
+    }
+
+    /// The record has no delivery rows.
+    pub(super) fn is_whole(&self, id: i64) -> bool {
+        self.whole.iter().any(|whole| whole.record.id == id)
     }
 
     /// Gives every whole record its delivery rows, all of a key and in order: a lane that has rows
@@ -131,18 +123,16 @@ impl KeyState {
         &mut self,
         handlers: &PerHandler<HandlerState>,
         outgoing: &mut Outgoing,
-        memory: &mut Memory,
+        deliveries: &mut Memory<(i64, HandlerIx)>,
     ) {
-        for WholeRecord {
-            record, unfinished, ..
-        } in self.whole.drain(..)
-        {
+        let partition = self.origin.partition;
+        for whole in self.whole.drain(..) {
+            let record = &*whole.record;
             outgoing.split_record(record.id);
-            for handler in unfinished {
-                let id = handlers[handler].id();
-                let partition = self.origin.partition;
-                outgoing.add_delivery(waiting_row(partition, &record, id, Attempt::first()));
-                memory.add_delivery((record.id, handler), self.origin);
+            for handler in whole.unfinished {
+                let id = handlers[handler].settings().id;
+                outgoing.add_delivery(waiting_row(partition, record, id, Attempt::first()));
+                deliveries.admit((record.id, handler), self.origin);
             }
         }
         self.lanes.iter_mut().for_each(Lane::got_rows);
@@ -155,7 +145,7 @@ impl KeyState {
 
     /// A whole record has handlers that have ended it, or run, beside others that have not.
     pub(super) fn may_become_partly_done(&self) -> bool {
-        let running: HashSet<i64> = self.burst_records().collect();
+        let running = self.burst_records();
         self.whole.iter().any(|whole| {
             let is_running = running.contains(&whole.record.id);
             whole.partly_done || whole.unfinished.len() > 1 && is_running
@@ -164,7 +154,7 @@ impl KeyState {
 
     /// Whole records that do not run leave the key.
     pub(super) fn take_not_running(&mut self) -> Vec<i64> {
-        let running: HashSet<i64> = self.burst_records().collect();
+        let running = self.burst_records();
         let ids = self.whole.iter().map(|whole| whole.record.id);
         let taken = ids.filter(|id| !running.contains(id)).collect();
         self.whole
@@ -172,7 +162,8 @@ impl KeyState {
         taken
     }
 
-    fn burst_records(&self) -> impl Iterator<Item = i64> {
-        self.lanes.iter().flat_map(Lane::burst_records)
+    /// The records of all bursts that run.
+    fn burst_records(&self) -> HashSet<i64> {
+        self.lanes.iter().flat_map(Lane::burst_records).collect()
     }
 }

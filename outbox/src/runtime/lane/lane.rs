@@ -1,15 +1,16 @@
 //! [`Lane`]: the records of one key for one handler, in order.
 
-use std::{collections::VecDeque, num::NonZeroUsize, sync::Arc};
+use std::{
+    collections::{VecDeque, vec_deque::Drain},
+    num::NonZeroUsize,
+};
 
-use super::{
-    burst::{Burst, Work},
-    state::{Activity, Backlog},
-};
-use crate::{
-    record::{Attempt, Record},
-    registry::HandlerIx,
-};
+use super::{Activity, Backlog, Burst, State as _, Work};
+use crate::registry::HandlerIx;
+
+/// How many records of a long queue stay when memory is full: as many as are loaded of a parked lane
+/// at once.
+pub(super) const KEEP_QUEUED: usize = 32;
 
 /// The records of one key for one handler. In memory only while something of it is: the database
 /// knows everything that a lane forgets. Every transition of its two states is one method.
@@ -19,7 +20,7 @@ pub(super) struct Lane {
     activity: Activity,
     backlog: Backlog,
     /// Oldest first. What runs stays in front until it ended.
-    queue: VecDeque<QueuedRecord>,
+    queue: VecDeque<Work>,
     /// Changes of its rows that are not written yet. Its backlog is loaded only when there are none.
     unwritten_changes: u32,
     /// A row of this lane existed, or was about to, since the lane is in memory. A fetch under way
@@ -27,16 +28,8 @@ pub(super) struct Lane {
     had_rows: bool,
 }
 
-/// One record in a lane.
-#[derive(Debug)]
-pub(super) struct QueuedRecord {
-    pub(super) record: Arc<Record>,
-    pub(super) attempt: Attempt,
-    /// A delivery row exists, or is about to. Without one the record is still pending.
-    pub(super) has_row: bool,
-    /// It was read from that row.
-    pub(super) from_row: bool,
-}
+/// Takes records out of the queue of a lane.
+pub(super) type TakeFromQueue = fn(&mut Lane) -> Drain<'_, Work>;
 
 /// The one thing that a lane can do next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,39 +39,6 @@ pub(super) enum NextStep {
     Load,
     Block,
     Forget,
-}
-
-/// How a burst stands after its first record ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum BurstProgress {
-    /// The record with this id runs next, with the same slot.
-    Continues { next: i64 },
-    /// That was the last one.
-    Complete,
-    /// The record did not complete, so nothing behind it was started.
-    Stopped,
-}
-
-impl QueuedRecord {
-    /// A record that was read as pending: its first attempt.
-    pub(super) fn whole(record: Arc<Record>) -> Self {
-        Self {
-            record,
-            attempt: Attempt::first(),
-            has_row: false,
-            from_row: false,
-        }
-    }
-
-    /// A record that was read from its delivery row.
-    pub(super) fn from_row(record: Arc<Record>, attempt: Attempt) -> Self {
-        Self {
-            record,
-            attempt,
-            has_row: true,
-            from_row: true,
-        }
-    }
 }
 
 impl Lane {
@@ -113,22 +73,15 @@ impl Lane {
     }
 
     /// Its first record waits for a slot: that record.
-    pub(super) fn await_slot(&mut self) -> Option<Arc<Record>> {
-        let first = Arc::clone(&self.queue.front()?.record);
+    pub(super) fn await_slot(&mut self) -> Option<Work> {
+        let first = self.queue.front()?.clone();
         self.activity.set(Activity::AwaitingSlot);
         Some(first)
     }
 
     /// Starts a burst of at most `max` records with a slot that was taken for it.
-    pub(super) fn start_burst(&mut self, partition: u16, max: usize) -> Option<Burst> {
-        let mut works = self.queue.iter().take(max).map(|queued| Work {
-            record: Arc::clone(&queued.record),
-            part: partition,
-            handler: self.handler,
-            attempt: queued.attempt,
-            from_row: queued.from_row,
-            is_detached: false,
-        });
+    pub(super) fn start_burst(&mut self, max: usize) -> Option<Burst> {
+        let mut works = self.queue.iter().take(max).cloned();
         let first = works.next()?;
         let rest: Vec<Work> = works.collect();
         let burst = NonZeroUsize::MIN.saturating_add(rest.len());
@@ -136,42 +89,26 @@ impl Lane {
         Some(Burst { first, rest })
     }
 
-    /// The first record of the burst ended. `None` if that is not the record which runs.
-    pub(super) fn first_ended(
-        &mut self,
-        id: i64,
-        is_completed: bool,
-    ) -> Option<(QueuedRecord, BurstProgress)> {
-        if self.running_record() != Some(id) {
-            return None;
-        }
-        let ended = self.queue.pop_front()?;
-        let rest = NonZeroUsize::new(self.running_count() - 1);
+    /// The record that runs ended. Returns the record that runs next, with the same slot.
+    pub(super) fn first_ended(&mut self, is_completed: bool) -> Option<i64> {
+        let rest = NonZeroUsize::new(self.running_count().saturating_sub(1));
+        self.queue.pop_front();
         self.activity.set(match rest.filter(|_| is_completed) {
             Some(burst) => Activity::Running { burst },
             None => Activity::Idle,
         });
-        let progress = match self.running_record() {
-            Some(next) => BurstProgress::Continues { next },
-            None if is_completed => BurstProgress::Complete,
-            None => BurstProgress::Stopped,
-        };
-        Some((ended, progress))
+        self.burst_records().next()
     }
 
-    /// The rest of the burst was not started. Whether this record was the first of it.
-    pub(super) fn stop_burst(&mut self, id: i64) -> bool {
-        let is_first = self.running_record() == Some(id);
-        if is_first {
-            self.activity.set(Activity::Idle);
-        }
-        is_first
+    /// The rest of the burst was not started.
+    pub(super) fn stop_burst(&mut self) {
+        self.activity.set(Activity::Idle);
     }
 
     /// A record joins the end of the queue.
-    pub(super) fn enqueue(&mut self, queued: QueuedRecord) {
-        self.had_rows |= queued.has_row;
-        self.queue.push_back(queued);
+    pub(super) fn enqueue(&mut self, work: Work) {
+        self.had_rows |= work.from_row;
+        self.queue.push_back(work);
     }
 
     /// A record was parked behind the queue.
@@ -203,18 +140,16 @@ impl Lane {
     /// first may not run now. `has_more`: others follow in the database.
     pub(super) fn loaded(&mut self, is_blocked: bool, has_more: bool) {
         let grew = self.backlog == Backlog::Loading { grew: true };
-        self.backlog.set(if is_blocked {
-            Backlog::Blocked
-        } else if has_more || grew {
-            Backlog::Parked
+        if is_blocked {
+            self.backlog.set(Backlog::Blocked);
         } else {
-            Backlog::None
-        });
+            self.unblock(has_more || grew);
+        }
     }
 
     /// The delivery that blocked the lane is due, and is the next to run. `has_backlog`: others
     /// stand behind it. A lane that is not blocked has loaded it, or will: it joins the queue.
-    pub(super) fn admit_due(&mut self, due: QueuedRecord, has_backlog: bool) {
+    pub(super) fn admit_due(&mut self, due: Work, has_backlog: bool) {
         if self.backlog != Backlog::Blocked {
             return self.enqueue(due);
         }
@@ -223,7 +158,7 @@ impl Lane {
         self.unblock(has_backlog);
     }
 
-    /// Nothing blocks the lane any longer.
+    /// Nothing blocks the lane.
     pub(super) fn unblock(&mut self, has_backlog: bool) {
         self.backlog.set(if has_backlog {
             Backlog::Parked
@@ -255,9 +190,17 @@ impl Lane {
         }
     }
 
+    /// The lane waits behind a delivery in the database, and everything that does not run leaves the
+    /// queue. The caller takes the lane out of the queue for slots.
+    pub(super) fn block_queue(&mut self) -> Drain<'_, Work> {
+        self.block();
+        self.note_change();
+        self.drain_not_running()
+    }
+
     /// Everything that does not run leaves the queue. The caller takes the lane out of the queue
     /// for slots.
-    pub(super) fn drain_not_running(&mut self) -> impl Iterator<Item = QueuedRecord> {
+    pub(super) fn drain_not_running(&mut self) -> Drain<'_, Work> {
         if self.activity == Activity::AwaitingSlot {
             self.activity.set(Activity::Idle);
         }
@@ -270,18 +213,17 @@ impl Lane {
         self.queue.len().saturating_sub(kept)
     }
 
-    /// These leave the queue. The lane keeps its slot, or its place among those that wait for one.
-    pub(super) fn drain_tail(&mut self, keep: usize) -> impl Iterator<Item = QueuedRecord> {
-        let kept = self.queue.len() - self.tail_len(keep);
+    /// The end of a long queue leaves it. The lane keeps its slot, or its place among those that
+    /// wait for one.
+    pub(super) fn park_tail(&mut self) -> Drain<'_, Work> {
+        self.note_parked();
+        let kept = self.queue.len() - self.tail_len(KEEP_QUEUED);
         self.queue.drain(kept..)
     }
 
     /// Everything in the queue has a delivery row now, or is about to.
     pub(super) fn got_rows(&mut self) {
         self.had_rows = true;
-        self.queue
-            .iter_mut()
-            .for_each(|queued| queued.has_row = true);
     }
 }
 
@@ -291,21 +233,16 @@ impl Lane {
         self.handler
     }
 
+    pub(super) fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+
     pub(super) fn is_loading(&self) -> bool {
         matches!(self.backlog, Backlog::Loading { .. })
     }
 
-    pub(super) fn is_blocked(&self) -> bool {
-        self.backlog == Backlog::Blocked
-    }
-
     pub(super) fn is_awaiting_slot(&self) -> bool {
         self.activity == Activity::AwaitingSlot
-    }
-
-    /// The queue is the whole lane, so a new record may join it.
-    pub(super) fn is_whole(&self) -> bool {
-        self.backlog == Backlog::None
     }
 
     pub(super) fn had_rows(&self) -> bool {
@@ -317,22 +254,22 @@ impl Lane {
     }
 
     /// How many records of the queue, from its front, make up the burst that runs.
-    pub(super) fn running_count(&self) -> usize {
+    fn running_count(&self) -> usize {
         match self.activity {
             Activity::Running { burst } => burst.get(),
             Activity::Idle | Activity::AwaitingSlot => 0,
         }
     }
 
-    /// The record that has certainly started.
-    fn running_record(&self) -> Option<i64> {
-        self.burst_records().next()
+    /// The record with this id is the first of the burst, so it has certainly started.
+    pub(super) fn is_running(&self, id: i64) -> bool {
+        self.burst_records().next() == Some(id)
     }
 
     /// The records of the burst that runs: each of them may have started.
     pub(super) fn burst_records(&self) -> impl Iterator<Item = i64> {
         let burst = self.queue.iter().take(self.running_count());
-        burst.map(|queued| queued.record.id)
+        burst.map(|work| work.record.id)
     }
 
     /// Nothing of it is in memory that the database does not know.

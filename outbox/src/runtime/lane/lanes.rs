@@ -2,15 +2,11 @@
 
 use std::{collections::BTreeSet, mem};
 
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashSet;
 
 use super::{
-    burst::Burst,
-    handlers::{HandlerSettings, HandlerState},
-    key::KeyState,
-    lane::Lane,
-    memory::Memory,
-    outgoing::{FetchPhase, Outgoing},
+    Burst, FetchPhase, Generation, HandlerSettings, HandlerState, Keys, Lane, Memory, Origin,
+    Outgoing,
 };
 use crate::{
     registry::{HandlerIx, PerHandler},
@@ -32,9 +28,12 @@ pub(crate) struct LaneSettings {
 #[derive(Debug)]
 pub(crate) struct Lanes {
     pub(super) stop_on_failure: bool,
-    pub(super) keys: HashMap<Box<str>, KeyState>,
+    pub(super) keys: Keys,
     pub(super) handlers: PerHandler<HandlerState>,
-    pub(super) memory: Memory,
+    /// Records that were read as pending or scheduled.
+    pub(super) records: Memory<i64>,
+    pub(super) deliveries: Memory<(i64, HandlerIx)>,
+    pub(super) generation: Generation,
     pub(super) outgoing: Outgoing,
     /// Bursts that have their slots, to be started.
     pub(super) ready: Vec<Burst>,
@@ -51,9 +50,11 @@ impl Lanes {
         let state = |handler| HandlerState::new(handler, max_burst);
         Self {
             stop_on_failure: settings.stop_on_failure,
-            keys: HashMap::new(),
+            keys: Keys::new(),
             handlers: settings.handlers.map(state),
-            memory: Memory::default(),
+            records: Memory::new(),
+            deliveries: Memory::new(),
+            generation: Generation::default(),
             outgoing: Outgoing::default(),
             ready: Vec::new(),
             to_load: Vec::new(),
@@ -64,21 +65,28 @@ impl Lanes {
 
     /// How many lanes are in memory.
     pub(crate) fn lane_count(&self) -> usize {
-        self.keys.values().map(|key| key.lanes().len()).sum()
+        self.lanes().count()
+    }
+
+    /// All lanes, each with its key.
+    pub(super) fn lanes(&self) -> impl Iterator<Item = (&str, &Lane)> {
+        let keys = self.keys.iter();
+        keys.flat_map(|(name, key)| key.lanes().iter().map(|lane| (&**name, lane)))
     }
 
     /// How many records and deliveries are in memory.
     pub(crate) fn in_memory(&self) -> usize {
-        self.memory.len()
+        self.records.len() + self.deliveries.len()
     }
 
     /// Records that were read as pending or scheduled.
     pub(crate) fn records_in_memory(&self) -> Vec<InMemory> {
-        self.memory.records()
+        let records = self.records.iter();
+        records.map(|(id, part)| InMemory { part, id }).collect()
     }
 
     pub(crate) fn deliveries_in_memory(&self) -> HashSet<(i64, HandlerIx)> {
-        self.memory.deliveries()
+        self.deliveries.iter().map(|(id, _)| id).collect()
     }
 
     /// Bursts to start now. They have their slots already.
@@ -88,11 +96,6 @@ impl Lanes {
 
     pub(crate) fn has_bursts(&self) -> bool {
         !self.ready.is_empty()
-    }
-
-    #[cfg(test)]
-    pub(crate) fn has_batch(&self) -> bool {
-        !self.outgoing.is_empty()
     }
 
     /// How many records of the next batch are simply completed.
@@ -117,8 +120,21 @@ impl Lanes {
             .map(|(name, key)| (key.partition(), &**name))
     }
 
+    /// Of something that is read now.
+    pub(super) fn origin(&self, partition: u16) -> Origin {
+        Origin {
+            partition,
+            generation: self.generation,
+        }
+    }
+
     pub(super) fn lane(&mut self, key: &str, handler: HandlerIx) -> Option<&mut Lane> {
         self.keys.get_mut(key)?.lane(handler)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn has_batch(&self) -> bool {
+        !self.outgoing.is_empty()
     }
 
     /// What is left in memory, if anything is.
@@ -132,10 +148,7 @@ impl Lanes {
             || is_fetching
             || !self.closing.is_empty()
             || self.has_batch()
-            || self
-                .handlers
-                .iter()
-                .any(|(_, state)| !state.slots().is_unused());
+            || self.handlers.iter().any(|(_, state)| !state.is_unused());
         is_used.then(|| format!("{self:?}"))
     }
 }

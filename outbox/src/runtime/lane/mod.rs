@@ -34,16 +34,25 @@ mod outgoing;
 mod park;
 mod partitions;
 mod rows;
-mod slots;
 mod state;
 mod written;
 
-pub(crate) use admit::Target;
-pub(crate) use attempt_end::AttemptEnd;
-pub(crate) use burst::{Burst, Work};
-pub(crate) use handlers::{Availability, HandlerSettings};
-pub(crate) use lanes::{LaneSettings, Lanes};
-pub(crate) use outgoing::OutgoingBatch;
-pub(crate) use rows::completed_row;
+pub(crate) use self::{
+    admit::Target,
+    attempt_end::AttemptEnd,
+    burst::{Burst, Work},
+    handlers::{Availability, HandlerSettings},
+    lanes::{LaneSettings, Lanes},
+    outgoing::OutgoingBatch,
+    rows::completed_row,
+};
+use self::{
+    handlers::HandlerState,
+    key::Keys,
+    lane::{KEEP_QUEUED, Lane, NextStep, TakeFromQueue},
+    memory::{Generation, Memory, Origin},
+    outgoing::{FetchPhase, ForgetList, Outgoing},
+    state::{Activity, Backlog, State},
+};
 #[cfg(test)]
-pub(crate) use state::{TABLES, Transition};
+pub(crate) use state::TABLES;

@@ -2,7 +2,7 @@
 
 use std::mem;
 
-use super::memory::{Generation, Memory};
+use super::{Generation, Keys, Memory};
 use crate::{
     record::DeliveryStatus,
     registry::HandlerIx,
@@ -19,26 +19,18 @@ pub(super) struct Outgoing {
 /// What leaves memory once a batch is written.
 #[derive(Debug, Default)]
 pub(super) struct ForgetList {
-    records: Vec<i64>,
-    deliveries: Vec<(i64, HandlerIx)>,
-    /// Lanes that have an unwritten change, once per change.
-    lanes: Vec<LaneRef>,
+    pub(super) records: Vec<i64>,
+    pub(super) deliveries: Vec<(i64, HandlerIx)>,
+    /// Lanes that have an unwritten change, once per change: key and handler.
+    pub(super) lanes: Vec<(Box<str>, HandlerIx)>,
     /// Handlers with lanes that can be found in the database once this is written.
-    evicted: Vec<HandlerIx>,
-}
-
-/// A lane by the name of its key.
-#[derive(Debug, Clone)]
-pub(super) struct LaneRef {
-    pub(super) key: Box<str>,
-    pub(super) handler: HandlerIx,
+    pub(super) evicted: Vec<HandlerIx>,
 }
 
 /// A batch that was taken to be written. Goes back to `Engine::on_written`.
 #[derive(Debug)]
 pub(crate) struct OutgoingBatch {
-    batch: Batch,
-    forget: ForgetList,
+    outgoing: Outgoing,
     /// Of the moment when the batch was taken.
     generation: Generation,
 }
@@ -69,23 +61,14 @@ impl Outgoing {
     }
 
     fn has_only_records_to_forget(&self) -> bool {
-        let ForgetList {
-            records: _,
-            deliveries,
-            lanes,
-            evicted,
-        } = &self.forget;
-        deliveries.is_empty() && lanes.is_empty() && evicted.is_empty()
+        let forget = &self.forget;
+        forget.deliveries.is_empty() && forget.lanes.is_empty() && forget.evicted.is_empty()
     }
 
     pub(super) fn take(&mut self, generation: Generation) -> Option<OutgoingBatch> {
-        if self.is_empty() {
-            return None;
-        }
-        let Self { batch, forget } = mem::take(self);
-        Some(OutgoingBatch {
-            batch,
-            forget,
+        let is_taken = !self.is_empty();
+        is_taken.then(|| OutgoingBatch {
+            outgoing: mem::take(self),
             generation,
         })
     }
@@ -113,25 +96,26 @@ impl Outgoing {
         self.batch.new_deliveries.push(row);
     }
 
-    /// What an attempt made of a delivery. `is_new`: its record was split just now, so the row is
-    /// among the last that were added, and can be what it is to be from the start.
-    pub(super) fn set_delivery(&mut self, row: DeliveryRow, is_new: bool) {
-        let is_same =
-            |new: &&mut DeliveryRow| (new.record_id, new.handler) == (row.record_id, row.handler);
-        let replaced = if is_new && row.status != DeliveryStatus::Completed {
-            self.batch.new_deliveries.iter_mut().rev().find(is_same)
+    /// What an attempt made of a delivery, and its failure for the history. `is_new`: its record was
+    /// split just now, so the row is among the last that were added, and can be what it is to be
+    /// from the start.
+    pub(super) fn set_delivery(
+        &mut self,
+        row: DeliveryRow,
+        failure: Option<FailureRow>,
+        is_new: bool,
+    ) {
+        self.batch.failures.extend(failure);
+        let mut added = self.batch.new_deliveries.iter_mut().rev();
+        if is_new
+            && row.status != DeliveryStatus::Completed
+            && let Some(new) =
+                added.find(|new| (new.record_id, new.handler) == (row.record_id, row.handler))
+        {
+            *new = row;
         } else {
-            None
-        };
-        match replaced {
-            Some(new) => *new = row,
-            None => self.batch.changed_deliveries.push(row),
+            self.batch.changed_deliveries.push(row);
         }
-    }
-
-    /// A failed attempt, for the history.
-    pub(super) fn add_failure(&mut self, failure: FailureRow) {
-        self.batch.failures.push(failure);
     }
 
     /// This delivery leaves memory once the batch is written.
@@ -141,8 +125,7 @@ impl Outgoing {
 
     /// The batch contains a change of this lane, which has noted it.
     pub(super) fn change_lane(&mut self, key: &str, handler: HandlerIx) {
-        let key = key.into();
-        self.forget.lanes.push(LaneRef { key, handler });
+        self.forget.lanes.push((key.into(), handler));
     }
 
     /// The batch parks lanes that could run.
@@ -155,11 +138,12 @@ impl Outgoing {
     pub(super) fn drop_partitions(
         &mut self,
         lost: &[u16],
-        memory: &Memory,
-        has_key: impl Fn(&str) -> bool,
+        records: &Memory<i64>,
+        deliveries: &Memory<(i64, HandlerIx)>,
+        keys: &Keys,
     ) {
         let is_kept = |partition: u16| !lost.contains(&partition);
-        let has_record = |id: &i64| memory.has_record(*id);
+        let has_record = |id: &i64| records.contains(id);
         let Self { batch, forget } = self;
         batch.completed.retain(has_record);
         batch.unhandled.retain(has_record);
@@ -168,50 +152,32 @@ impl Outgoing {
         batch.changed_deliveries.retain(|row| is_kept(row.part));
         batch.failures.retain(|row| is_kept(row.part));
         forget.records.retain(has_record);
-        forget
-            .deliveries
-            .retain(|delivery| memory.has_delivery(*delivery));
-        forget.lanes.retain(|lane| has_key(&lane.key));
+        forget.deliveries.retain(|id| deliveries.contains(id));
+        forget.lanes.retain(|(key, _)| keys.contains_key(key));
     }
 }
 
 impl ForgetList {
-    pub(super) fn of_lane(lane: LaneRef) -> Self {
+    pub(super) fn of_lane(key: &str, handler: HandlerIx) -> Self {
         Self {
-            lanes: vec![lane],
+            lanes: vec![(key.into(), handler)],
             ..Self::default()
         }
-    }
-
-    pub(super) fn records(&self) -> &[i64] {
-        &self.records
-    }
-
-    pub(super) fn deliveries(&self) -> &[(i64, HandlerIx)] {
-        &self.deliveries
-    }
-
-    pub(super) fn lanes(&self) -> &[LaneRef] {
-        &self.lanes
-    }
-
-    pub(super) fn evicted(&self) -> &[HandlerIx] {
-        &self.evicted
     }
 }
 
 impl OutgoingBatch {
     /// What is to be written.
     pub(crate) fn batch(&self) -> &Batch {
-        &self.batch
+        &self.outgoing.batch
     }
 
     /// Moves what is due by as many microseconds as the database's clock is ahead of ours.
     pub(crate) fn shift(&mut self, micros: i64) {
-        self.batch.shift(micros);
+        self.outgoing.batch.shift(micros);
     }
 
     pub(super) fn into_forgotten(self) -> (Generation, ForgetList) {
-        (self.generation, self.forget)
+        (self.generation, self.outgoing.forget)
     }
 }

@@ -2,27 +2,23 @@
 
 use std::cmp::Reverse;
 
-use super::{handlers::Availability, lanes::Lanes};
+use super::{Availability, KEEP_QUEUED, Lane, Lanes, TakeFromQueue};
 use crate::registry::HandlerIx;
-
-/// How many records of a long queue stay when memory is full: as many as are loaded of a parked lane
-/// at once.
-const KEEP_QUEUED: usize = 32;
 
 impl Lanes {
     /// A handler is paused or resumed. Its lanes leave memory when it is paused; when it is resumed,
     /// the runnable ones have to be found again.
     pub(crate) fn set_availability(&mut self, handler: HandlerIx, availability: Availability) {
-        let before = self.handlers[handler].set_availability(availability);
-        match (before, availability) {
+        if self.handlers[handler].set_availability(availability) == availability {
+            return;
+        }
+        match availability {
             // Not before what was parked meanwhile is written: a search could not find it.
-            (Availability::Paused, Availability::Here) => self.outgoing.evict_lanes_of(handler),
-            (Availability::Here, Availability::Paused) => {
+            Availability::Here => self.outgoing.evict_lanes_of(handler),
+            Availability::Paused => {
                 let lanes = self.park_all_lanes(handler);
                 tracing::debug!(lanes, "lanes of a paused handler left memory");
             }
-            (Availability::Here, Availability::Here)
-            | (Availability::Paused, Availability::Paused) => {}
         }
     }
 
@@ -34,9 +30,8 @@ impl Lanes {
     /// queues, so that others find room. About `records` of each leave. Whether there were any.
     pub(crate) fn evict(&mut self, records: usize) -> bool {
         let handlers = self.handlers.iter();
-        let waiting = handlers.map(|(handler, state)| (state.slots().waiting_lanes(), handler));
-        let slowest = waiting.max_by_key(|(lanes, _)| *lanes);
-        let parked = match slowest {
+        let waiting = handlers.map(|(handler, state)| (state.waiting_lanes(), handler));
+        let parked = match waiting.max_by_key(|(lanes, _)| *lanes) {
             Some((1.., handler)) => self.park_waiting_lanes(handler, records),
             _ => 0,
         };
@@ -46,15 +41,10 @@ impl Lanes {
     /// Parks the ends of long queues, the longest first: lanes that have a slot can hold all the room
     /// too, with one key. They keep running, and load what was parked when they get there.
     fn evict_tails(&mut self, records: usize) -> bool {
-        let mut tails: Vec<(usize, Box<str>, HandlerIx)> = Vec::new();
-        for (name, key) in &self.keys {
-            for lane in key.lanes() {
-                let tail = lane.tail_len(KEEP_QUEUED);
-                if tail > 0 {
-                    tails.push((tail, name.clone(), lane.handler()));
-                }
-            }
-        }
+        let tail = |lane: &Lane| lane.tail_len(KEEP_QUEUED);
+        let lanes = self.lanes().filter(|(_, lane)| tail(lane) > 0);
+        let found = lanes.map(|(key, lane)| (tail(lane), key.into(), lane.handler()));
+        let mut tails: Vec<(usize, Box<str>, HandlerIx)> = found.collect();
         tails.sort_unstable_by_key(|(tail, ..)| Reverse(*tail));
         let mut left = records;
         for (tail, name, handler) in &tails {
@@ -62,39 +52,22 @@ impl Lanes {
                 break;
             }
             left = left.saturating_sub(*tail);
-            let Some(key) = self.keys.get_mut(name) else {
-                continue;
-            };
-            key.split(&self.handlers, &mut self.outgoing, &mut self.memory);
-            let Some(lane) = key.lane(*handler) else {
-                continue;
-            };
-            for queued in lane.drain_tail(KEEP_QUEUED) {
-                self.outgoing.forget_delivery(queued.record.id, *handler);
-            }
-            lane.note_parked();
-            self.outgoing.change_lane(name, *handler);
+            self.park(name, *handler, Lane::park_tail);
         }
         !tails.is_empty()
     }
 
     /// Parks all lanes of a handler. How many had something that did not run.
     fn park_all_lanes(&mut self, handler: HandlerIx) -> usize {
-        let slots = self.handlers[handler].slots_mut();
-        slots.retain_waiting(|_| false);
-        for work in slots.take_detached(|_| true) {
+        for work in self.handlers[handler].take_waiting(|_| true) {
             // It is still due in the database.
             self.outgoing.forget_delivery(work.record.id, handler);
         }
-        let mut parked = Vec::new();
-        for (name, key) in &mut self.keys {
-            let lane = key.lane(handler);
-            if lane.is_some_and(|lane| lane.tail_len(0) > 0) {
-                parked.push(name.clone());
-            }
-        }
+        let lanes = self.lanes().filter(|(_, lane)| lane.handler() == handler);
+        let waiting = lanes.filter(|(_, lane)| lane.tail_len(0) > 0);
+        let parked: Vec<Box<str>> = waiting.map(|(key, _)| key.into()).collect();
         for key in &parked {
-            self.block_lane(key, handler);
+            self.park(key, handler, Lane::block_queue);
         }
         parked.len()
     }
@@ -104,11 +77,12 @@ impl Lanes {
     fn park_waiting_lanes(&mut self, handler: HandlerIx, records: usize) -> usize {
         let (mut left, mut parked) = (records, 0);
         while left > 0
-            && let Some(first) = self.handlers[handler].slots_mut().take_last_waiting()
+            && let Some(first) = self.handlers[handler].take_last_waiting()
         {
-            if let Some(lane) = self.lane(&first.key, handler) {
+            let key = &*first.record.key;
+            if let Some(lane) = self.lane(key, handler) {
                 left = left.saturating_sub(lane.queue_len());
-                self.block_lane(&first.key, handler);
+                self.park(key, handler, Lane::block_queue);
                 parked += 1;
             }
         }
@@ -118,22 +92,19 @@ impl Lanes {
         parked
     }
 
-    /// The lane waits behind a delivery in the database. Its queue gets rows, and leaves memory. The
-    /// lane is not in the queue for slots.
-    pub(super) fn block_lane(&mut self, key: &str, handler: HandlerIx) {
+    /// Everything of the key gets rows. The records that `take` takes out of the queue of the lane
+    /// leave memory.
+    pub(super) fn park(&mut self, key: &str, handler: HandlerIx, take: TakeFromQueue) {
         let Some(entry) = self.keys.get_mut(key) else {
             return;
         };
-        entry.split(&self.handlers, &mut self.outgoing, &mut self.memory);
-        let Some(lane) = entry.lane(handler) else {
-            return;
-        };
-        lane.block();
-        lane.note_change();
-        for queued in lane.drain_not_running() {
-            self.outgoing.forget_delivery(queued.record.id, handler);
+        entry.split(&self.handlers, &mut self.outgoing, &mut self.deliveries);
+        if let Some(lane) = entry.lane(handler) {
+            for work in take(lane) {
+                self.outgoing.forget_delivery(work.record.id, handler);
+            }
+            self.outgoing.change_lane(key, handler);
         }
-        self.outgoing.change_lane(key, handler);
     }
 
     /// Handlers that may have runnable lanes in the database, and have room for them.

@@ -1,7 +1,7 @@
 //! The fourth door, from ownership: partitions close, open again, drain, or are lost.
 
-use super::lanes::Lanes;
-use crate::{record::Record, registry::HandlerIx};
+use super::Lanes;
+use crate::registry::HandlerIx;
 
 impl Lanes {
     /// Nothing more is started in these partitions. What runs is finished; what does not run leaves
@@ -16,17 +16,19 @@ impl Lanes {
             // A handler that has completed a record, or may any moment, must not run again because
             // another handler of the same record has not.
             if key.may_become_partly_done() {
-                key.split(&self.handlers, &mut self.outgoing, &mut self.memory);
+                key.split(&self.handlers, &mut self.outgoing, &mut self.deliveries);
             }
-            for id in key.take_not_running() {
-                self.memory.remove_record(id);
-            }
+            self.records
+                .forget(&key.take_not_running(), self.generation);
             for lane in key.lanes_mut() {
                 let handler = lane.handler();
                 let mut has_left = false;
-                for queued in lane.drain_not_running().filter(|queued| queued.has_row) {
-                    self.outgoing.forget_delivery(queued.record.id, handler);
-                    has_left = true;
+                for work in lane.drain_not_running() {
+                    // Only what has a row is in memory as a delivery.
+                    if self.deliveries.contains(&(work.record.id, handler)) {
+                        self.outgoing.forget_delivery(work.record.id, handler);
+                        has_left = true;
+                    }
                 }
                 if has_left {
                     lane.closed();
@@ -34,15 +36,8 @@ impl Lanes {
                 }
             }
         }
-        let keys = &self.keys;
-        let is_open = |first: &Record| {
-            let key = keys.get(&*first.key);
-            key.is_none_or(|key| !is_closing(key.partition()))
-        };
         for (handler, state) in self.handlers.iter_mut() {
-            let slots = state.slots_mut();
-            slots.retain_waiting(is_open);
-            for work in slots.take_detached(|work| is_closing(work.part)) {
+            for work in state.take_waiting(is_closing) {
                 // It is still due in the database.
                 self.outgoing.forget_delivery(work.record.id, handler);
             }
@@ -79,8 +74,7 @@ impl Lanes {
     }
 
     pub(crate) fn has_drained(&self) -> bool {
-        let mut closing = self.closing.iter();
-        closing.any(|partition| self.memory_of(*partition) == 0)
+        !self.drained().is_empty()
     }
 
     pub(crate) fn closing_count(&self) -> usize {
@@ -93,7 +87,7 @@ impl Lanes {
 
     /// How many records and deliveries of a partition are in memory.
     pub(crate) fn memory_of(&self, partition: u16) -> usize {
-        self.memory.count(partition)
+        self.records.count(partition) + self.deliveries.count(partition)
     }
 
     /// These partitions belong to others now: everything about them is dropped. `cancelled`: the
@@ -103,14 +97,13 @@ impl Lanes {
         self.closing.retain(|partition| !is_lost(*partition));
         self.to_load.retain(|lane| !is_lost(lane.part));
         self.keys.retain(|_, key| !is_lost(key.partition()));
-        self.memory.drop_partitions(lost);
-        let keys = &self.keys;
-        let has_key = |name: &str| keys.contains_key(name);
-        self.outgoing.drop_partitions(lost, &self.memory, has_key);
+        self.generation.0 += 1;
+        self.records.drop_partitions(lost);
+        self.deliveries.drop_partitions(lost);
+        self.outgoing
+            .drop_partitions(lost, &self.records, &self.deliveries, &self.keys);
         for (_, state) in self.handlers.iter_mut() {
-            let slots = state.slots_mut();
-            slots.retain_waiting(|first| has_key(&first.key));
-            drop(slots.take_detached(|work| is_lost(work.part)));
+            state.take_waiting(is_lost);
         }
         let not_started = self.ready.extract_if(.., |burst| is_lost(burst.first.part));
         let mut freed: Vec<HandlerIx> = not_started.map(|burst| burst.first.handler).collect();
@@ -123,10 +116,9 @@ impl Lanes {
     /// Before everything is dropped: records that some of their handlers have completed get rows for
     /// the others, so that the completed ones do not run again.
     pub(crate) fn split_partly_done(&mut self) {
-        for key in self.keys.values_mut() {
-            if key.has_partly_done() {
-                key.split(&self.handlers, &mut self.outgoing, &mut self.memory);
-            }
+        let keys = self.keys.values_mut();
+        for key in keys.filter(|key| key.has_partly_done()) {
+            key.split(&self.handlers, &mut self.outgoing, &mut self.deliveries);
         }
     }
 }

@@ -1,14 +1,18 @@
 //! The rows that say what became of a delivery.
 
-use super::{attempt_end::AttemptEnd, burst::Work};
+use super::{AttemptEnd, Work};
 use crate::{
-    record::{Attempt, DeliveryStatus, Record, failure::Failure},
+    record::{Attempt, DeliveryStatus, Record},
     store::{DeliveryRow, FailureRow, micros},
 };
 
 /// A delivery that its handler completed.
 pub(crate) fn completed_row(work: &Work, handler: &'static str) -> DeliveryRow {
-    completed(row_of(work, handler))
+    DeliveryRow {
+        status: DeliveryStatus::Completed,
+        blocking: false,
+        ..waiting_row(work.part, &work.record, handler, work.attempt)
+    }
 }
 
 /// What an attempt makes of its delivery, and the failure for the history if it failed.
@@ -21,39 +25,47 @@ pub(super) fn rows_after(
     holds_lane: bool,
     skips_failed: bool,
 ) -> (DeliveryRow, Option<FailureRow>) {
-    let row = row_of(work, handler);
-    match end {
-        AttemptEnd::Handled | AttemptEnd::Skipped => (completed(row), None),
+    let mut row = waiting_row(work.part, &work.record, handler, work.attempt);
+    if end.is_completed() {
+        (row.status, row.blocking) = (DeliveryStatus::Completed, false);
+    }
+    let failure = match end {
+        AttemptEnd::Handled | AttemptEnd::Skipped | AttemptEnd::NoHandler => return (row, None),
         // The failure stays in the history although the fallback completed the record.
-        AttemptEnd::FellBack { failure, .. } => {
-            (completed(row), Some(failure_row(work, handler, failure)))
-        }
+        AttemptEnd::FellBack(failure) => failure,
         AttemptEnd::Retry {
             delay,
             next,
             failure,
         } => {
-            let row = DeliveryRow {
-                status: DeliveryStatus::Retrying,
-                blocking: holds_lane,
-                attempt: next.number,
-                failure_count: next.failure_count,
-                first_failed_at: next.first_failed_at.map(|at| at.as_microsecond()),
-                due_in: Some(micros(delay)),
-                ..row
-            };
-            with_failure(row, failure_row(work, handler, failure))
+            (row.status, row.blocking) = (DeliveryStatus::Retrying, holds_lane);
+            row.attempt = next.number;
+            row.failure_count = next.failure_count;
+            row.first_failed_at = next.first_failed_at.map(|at| at.as_microsecond());
+            row.due_in = Some(micros(delay));
+            failure
         }
         AttemptEnd::Failed { failure, .. } => {
-            let row = DeliveryRow {
-                status: DeliveryStatus::Failed,
-                blocking: holds_lane && !skips_failed,
-                ..row
-            };
-            with_failure(row, failure_row(work, handler, failure))
+            row.status = DeliveryStatus::Failed;
+            row.blocking = holds_lane && !skips_failed;
+            failure
         }
-        AttemptEnd::NoHandler => (row, None),
+    };
+    if row.status != DeliveryStatus::Completed {
+        row.error = Some(failure.text.clone());
+        row.error_kind = Some(failure.kind_name());
+        row.fingerprint = Some(failure.fingerprint.clone());
     }
+    let failure = FailureRow {
+        record_id: work.record.id,
+        part: work.part,
+        handler,
+        attempt: work.attempt.number,
+        kind: failure.kind_name(),
+        fingerprint: failure.fingerprint,
+        error: failure.text,
+    };
+    (row, Some(failure))
 }
 
 /// A delivery that waits until nothing stands before it in its lane.
@@ -78,40 +90,5 @@ pub(super) fn waiting_row(
         error: None,
         error_kind: None,
         fingerprint: None,
-    }
-}
-
-fn row_of(work: &Work, handler: &'static str) -> DeliveryRow {
-    waiting_row(work.part, &work.record, handler, work.attempt)
-}
-
-fn completed(row: DeliveryRow) -> DeliveryRow {
-    DeliveryRow {
-        status: DeliveryStatus::Completed,
-        blocking: false,
-        ..row
-    }
-}
-
-fn with_failure(row: DeliveryRow, failure: FailureRow) -> (DeliveryRow, Option<FailureRow>) {
-    let row = DeliveryRow {
-        error: Some(failure.error.clone()),
-        error_kind: Some(failure.kind),
-        fingerprint: Some(failure.fingerprint.clone()),
-        ..row
-    };
-    (row, Some(failure))
-}
-
-/// A failed attempt, for the history.
-fn failure_row(work: &Work, handler: &'static str, failure: Failure) -> FailureRow {
-    FailureRow {
-        record_id: work.record.id,
-        part: work.part,
-        handler,
-        attempt: work.attempt.number,
-        kind: failure.kind_name(),
-        fingerprint: failure.fingerprint,
-        error: failure.text,
     }
 }

@@ -1,6 +1,6 @@
 //! [`Activity`] and [`Backlog`]: the two states of a lane, and how they may change.
 
-use std::num::NonZeroUsize;
+use std::{fmt::Debug, num::NonZeroUsize};
 
 /// What a lane does in memory right now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,136 +28,59 @@ pub(super) enum Backlog {
     Blocked,
 }
 
-/// One row of a table of legal transitions: from, event, to.
-pub(crate) type Transition = (&'static str, &'static str, &'static str);
+/// A state that changes only as its table says. Losing the partition ends a lane in any state.
+pub(super) trait State: Copy + Debug {
+    /// Every change that may happen, as a table in Markdown: from, event, to.
+    const TRANSITIONS: &'static str;
 
-impl Activity {
-    /// Every change that may happen. Losing the partition ends a lane in any state.
-    pub(super) const TRANSITIONS: &[Transition] = &[
-        (
-            "Idle",
-            "its queue is not empty and a slot is free",
-            "Running",
-        ),
-        (
-            "Idle",
-            "its queue is not empty and no slot is free",
-            "AwaitingSlot",
-        ),
-        ("AwaitingSlot", "a slot is granted", "Running"),
-        (
-            "AwaitingSlot",
-            "its queue is parked, evicted or closed",
-            "Idle",
-        ),
-        (
-            "Running",
-            "its first record completed and more are in the burst",
-            "Running",
-        ),
-        (
-            "Running",
-            "its first record failed, was the last, or the rest was not started",
-            "Idle",
-        ),
-    ];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Idle => "Idle",
-            Self::AwaitingSlot => "AwaitingSlot",
-            Self::Running { .. } => "Running",
-        }
+    /// The name of the variant, without its fields.
+    fn name(self) -> String {
+        let text = format!("{self:?}");
+        text.split(' ').next().unwrap_or_default().to_owned()
     }
 
-    pub(super) fn set(&mut self, to: Self) {
-        debug_assert!(
-            is_legal(Self::TRANSITIONS, self.name(), to.name()),
-            "{self:?} must not become {to:?}"
-        );
+    fn set(&mut self, to: Self) {
+        debug_assert!(self.may_become(to), "{self:?} must not become {to:?}");
         *self = to;
+    }
+
+    fn may_become(self, to: Self) -> bool {
+        let (from, to) = (self.name(), to.name());
+        let mut rows = Self::TRANSITIONS.lines().map(|row| row.split(" | "));
+        rows.any(|mut row| (row.next(), row.nth(1)) == (Some(&*from), Some(&*to)))
     }
 }
 
-impl Backlog {
-    /// Every change that may happen. A lane of which nothing is in memory is forgotten in `None` or
-    /// `Blocked`.
-    pub(super) const TRANSITIONS: &[Transition] = &[
-        (
-            "None",
-            "a record is parked, or its rows leave memory while it runs or closes",
-            "Parked",
-        ),
-        (
-            "None",
-            "its first record failed and blocks, or its handler is paused, or it is evicted",
-            "Blocked",
-        ),
-        ("Parked", "one more record is parked", "Parked"),
-        (
-            "Parked",
-            "its queue is empty and everything is written",
-            "Loading",
-        ),
-        (
-            "Parked",
-            "its first record failed and blocks, or its handler is paused, or it is evicted",
-            "Blocked",
-        ),
-        ("Loading", "one more record is parked", "Loading"),
-        ("Loading", "rows were loaded and nothing follows", "None"),
-        (
-            "Loading",
-            "rows were loaded and more follow, or its partition closed",
-            "Parked",
-        ),
-        (
-            "Loading",
-            "its first row may not run now, or its handler is paused",
-            "Blocked",
-        ),
-        (
-            "Blocked",
-            "one more record is parked, or another one blocks",
-            "Blocked",
-        ),
-        (
-            "Blocked",
-            "its due delivery arrives and nothing follows",
-            "None",
-        ),
-        (
-            "Blocked",
-            "its due delivery arrives and more follow, or a search found it runnable",
-            "Parked",
-        ),
-    ];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::None => "None",
-            Self::Parked => "Parked",
-            Self::Loading { .. } => "Loading",
-            Self::Blocked => "Blocked",
-        }
-    }
-
-    pub(super) fn set(&mut self, to: Self) {
-        debug_assert!(
-            is_legal(Self::TRANSITIONS, self.name(), to.name()),
-            "{self:?} must not become {to:?}"
-        );
-        *self = to;
-    }
+impl State for Activity {
+    const TRANSITIONS: &'static str = "\
+Idle | its queue is not empty and a slot is free | Running
+Idle | its queue is not empty and no slot is free | AwaitingSlot
+AwaitingSlot | a slot is granted | Running
+AwaitingSlot | its queue is parked, evicted or closed | Idle
+Running | its first record completed and more are in the burst | Running
+Running | its first record failed, was the last, or the rest was not started | Idle";
 }
 
-fn is_legal(table: &[Transition], from: &str, to: &str) -> bool {
-    table.iter().any(|row| (row.0, row.2) == (from, to))
+/// A lane of which nothing is in memory is forgotten in `None` or `Blocked`.
+impl State for Backlog {
+    const TRANSITIONS: &'static str = "\
+None | a record is parked, or its rows leave memory while it runs or closes | Parked
+None | its first record failed and blocks, or its handler is paused, or it is evicted | Blocked
+Parked | one more record is parked | Parked
+Parked | its queue is empty and everything is written | Loading
+Parked | its first record failed and blocks, or its handler is paused, or it is evicted | Blocked
+Loading | one more record is parked | Loading
+Loading | rows were loaded and nothing follows | None
+Loading | rows were loaded and more follow, or its partition closed | Parked
+Loading | its first row may not run now, or its handler is paused | Blocked
+Blocked | one more record is parked, or another one blocks | Blocked
+Blocked | its due delivery arrives and nothing follows | None
+Blocked | its due delivery arrives and more follow, or a search found it runnable | Parked";
 }
 
 /// The two tables, for the documentation.
 #[cfg(test)]
-pub(crate) const TABLES: [(&str, &[Transition]); 2] = [
+pub(crate) const TABLES: [(&str, &str); 2] = [
     ("lane-backlog", Backlog::TRANSITIONS),
     ("lane-activity", Activity::TRANSITIONS),
 ];

@@ -1,11 +1,12 @@
 //! [`Gauges`]: values of a moment.
 
-use std::time::Duration;
-
 use ::metrics::Gauge;
 
-use crate::operations::Overview;
-use crate::{runtime::meters::meters::number, telemetry::metrics::names};
+use super::meters::number;
+use crate::{
+    operations::{Counts, Overview},
+    telemetry::metrics::names,
+};
 
 /// Made when a dispatcher starts. Gauges of the whole database are the same in every process, but
 /// for the moment at which they were taken: dashboards show the highest.
@@ -23,15 +24,18 @@ pub(crate) struct Gauges {
     blocked_by_retrying: Gauge,
 }
 
-const STATUSES: [&str; 8] = [
-    "pending",
-    "scheduled",
-    "unhandled",
-    "waiting",
-    "retrying",
-    "failed",
-    "completed",
-    "discarded",
+type CountOf = fn(&Counts) -> u64;
+
+/// The values of the label `status`, each with its count.
+const STATUSES: [(&str, CountOf); 8] = [
+    ("pending", |counts| counts.pending),
+    ("scheduled", |counts| counts.scheduled),
+    ("unhandled", |counts| counts.unhandled),
+    ("waiting", |counts| counts.waiting),
+    ("retrying", |counts| counts.retrying),
+    ("failed", |counts| counts.failed),
+    ("completed", |counts| counts.completed),
+    ("discarded", |counts| counts.discarded),
 ];
 
 impl Gauges {
@@ -43,7 +47,7 @@ impl Gauges {
             instances: names::INSTANCES.gauge([]),
             in_memory: names::IN_MEMORY.gauge([]),
             running: names::RUNNING.gauge([]),
-            records: STATUSES.map(|status| names::RECORDS.gauge([status.into()])),
+            records: STATUSES.map(|(status, _)| names::RECORDS.gauge([status.into()])),
             oldest: names::OLDEST_PENDING_AGE.gauge([]),
             blocked_by_failed: cause("failed"),
             blocked_by_retrying: cause("retrying"),
@@ -65,26 +69,15 @@ impl Gauges {
 
     /// What is in the database.
     pub(crate) fn set_overview(&self, overview: &Overview) {
-        let counts = &overview.counts;
-        let values = [
-            counts.pending,
-            counts.scheduled,
-            counts.unhandled,
-            counts.waiting,
-            counts.retrying,
-            counts.failed,
-            counts.completed,
-            counts.discarded,
-        ];
-        for (gauge, value) in self.records.iter().zip(values) {
-            gauge.set(large(value));
+        for (gauge, (_, count)) in self.records.iter().zip(STATUSES) {
+            gauge.set(number(count(&overview.counts)));
         }
         let age = overview.oldest_pending.map_or(0.0, |age| age.as_secs_f64());
         self.oldest.set(age);
         self.blocked_by_failed
-            .set(large(overview.blocked_by_failed));
+            .set(number(overview.blocked_by_failed));
         self.blocked_by_retrying
-            .set(large(overview.blocked_by_retrying));
+            .set(number(overview.blocked_by_retrying));
     }
 
     /// The dispatcher has ended. Zero does not change the highest of several processes.
@@ -93,9 +86,4 @@ impl Gauges {
         self.set_memory(0, 0);
         self.set_overview(&Overview::default());
     }
-}
-
-/// As recorders take values. Exact up to 2^52, which no table reaches.
-fn large(n: u64) -> f64 {
-    Duration::from_secs(n).as_secs_f64()
 }

@@ -9,7 +9,6 @@ use tokio::time::Instant;
 
 use crate::{
     handler::FailureKind,
-    record::failure::Failure,
     registry::{HandlerIx, PerHandler, Registry},
     runtime::lane::{AttemptEnd, Work},
     telemetry::{
@@ -60,33 +59,25 @@ impl HandlerMeters {
             // The two clocks may differ.
             self.latency.record(latency.as_secs_f64().max(0.0));
         }
-        let outcome = match end {
-            AttemptEnd::Handled => &self.completed,
-            AttemptEnd::Skipped => &self.skipped,
-            AttemptEnd::FellBack { failure, .. } => {
-                self.failed_as(failure);
-                &self.fell_back
-            }
-            AttemptEnd::Retry { failure, .. } => {
-                self.failed_as(failure);
-                &self.retry
-            }
+        let (outcome, failure) = match end {
+            AttemptEnd::Handled => (&self.completed, None),
+            AttemptEnd::Skipped => (&self.skipped, None),
+            AttemptEnd::FellBack(failure) => (&self.fell_back, Some(failure)),
+            AttemptEnd::Retry { failure, .. } => (&self.retry, Some(failure)),
             AttemptEnd::Failed { failure, because } => {
-                self.failed_as(failure);
                 self.causes[because_index(*because)].increment(1);
-                &self.failed
+                (&self.failed, Some(failure))
             }
             // As if it had not run.
             AttemptEnd::NoHandler => return,
         };
         outcome.increment(1);
+        if let Some(failure) = failure {
+            self.kinds[failure.kind.index()].increment(1);
+        }
         if work.attempt.number > 1 {
             self.retries.increment(1);
         }
-    }
-
-    fn failed_as(&self, failure: &Failure) {
-        self.kinds[failure.kind.index()].increment(1);
     }
 }
 

@@ -1,10 +1,13 @@
 //! [`Meters`]: what a running dispatcher counts.
 
+use std::time::Duration;
+
 use ::metrics::{Counter, Histogram};
 use jiff::Timestamp;
 
-use crate::outbox::error::Operation;
+use super::handlers::HandlerMeters;
 use crate::{
+    outbox::error::Operation,
     record::DeliveryStatus,
     registry::{PerHandler, Registry},
     runtime::{
@@ -12,8 +15,17 @@ use crate::{
         signals::{Signal, Signals},
     },
     store::{Batch, DeliveryRow},
+    telemetry::metrics::{describe, names},
 };
-use crate::{runtime::meters::handlers::HandlerMeters, telemetry::metrics::names};
+
+/// The causes of wake-ups as labels, with the signals that each stands for.
+const WAKE_UPS: [(&str, &[Signal]); 5] = [
+    ("published", &[Signal::Published, Signal::PublishedForLater]),
+    ("peer_published", &[Signal::PeerPublished]),
+    ("requested", &[Signal::Requested]),
+    ("ownership", &[Signal::OwnershipChanged]),
+    ("pause", &[Signal::PauseChanged]),
+];
 
 /// Made when a dispatcher starts, with the recorder that is installed then. Only the event loop uses
 /// it.
@@ -24,30 +36,22 @@ pub(crate) struct Meters {
     batch_size: Histogram,
     late_commits: Counter,
     lease_losses: Counter,
-    published: Counter,
-    peer_published: Counter,
-    requested: Counter,
-    ownership: Counter,
-    pause: Counter,
-    timer: Counter,
+    /// In the order of [`WAKE_UPS`].
+    wake_ups: [Counter; WAKE_UPS.len()],
+    wake_ups_by_timer: Counter,
 }
 
 impl Meters {
     pub(crate) fn new(registry: &Registry) -> Self {
-        crate::telemetry::metrics::describe();
-        let cause = |cause: &'static str| names::WAKE_UPS.counter([cause.into()]);
+        describe();
         Self {
             handlers: registry.per_handler(|entry| HandlerMeters::new(entry.id())),
             completions: names::COMPLETIONS.counter([]),
             batch_size: names::BATCH_SIZE.histogram([]),
             late_commits: names::LATE_COMMITS.counter([]),
             lease_losses: names::LEASE_LOSSES.counter([]),
-            published: cause("published"),
-            peer_published: cause("peer_published"),
-            requested: cause("requested"),
-            ownership: cause("ownership"),
-            pause: cause("pause"),
-            timer: cause("timer"),
+            wake_ups: WAKE_UPS.map(|(cause, _)| names::WAKE_UPS.counter([cause.into()])),
+            wake_ups_by_timer: names::WAKE_UPS.counter(["timer".into()]),
         }
     }
 
@@ -61,9 +65,9 @@ impl Meters {
         let ended = |row: &&DeliveryRow| row.status == DeliveryStatus::Completed;
         let done = batch.completed.len() + batch.changed_deliveries.iter().filter(ended).count();
         self.completions.increment(count(done));
-        let size = batch.completed.len() + batch.unhandled.len() + batch.split_records.len();
-        self.batch_size
-            .record(number(size + batch.changed_deliveries.len()));
+        let records = batch.completed.len() + batch.unhandled.len() + batch.split_records.len();
+        let size = records + batch.changed_deliveries.len();
+        self.batch_size.record(number(size));
     }
 
     /// Records were found below what had been read.
@@ -76,20 +80,14 @@ impl Meters {
     }
 
     pub(crate) fn woken(&self, raised: Signals) {
-        let has_published = raised.has(Signal::Published) || raised.has(Signal::PublishedForLater);
-        for (is_raised, counter) in [
-            (has_published, &self.published),
-            (raised.has(Signal::PeerPublished), &self.peer_published),
-            (raised.has(Signal::Requested), &self.requested),
-            (raised.has(Signal::OwnershipChanged), &self.ownership),
-            (raised.has(Signal::PauseChanged), &self.pause),
-        ] {
+        for ((_, signals), counter) in WAKE_UPS.iter().zip(&self.wake_ups) {
+            let is_raised = signals.iter().any(|signal| raised.has(*signal));
             counter.increment(u64::from(is_raised));
         }
     }
 
     pub(crate) fn woken_by_timer(&self) {
-        self.timer.increment(1);
+        self.wake_ups_by_timer.increment(1);
     }
 }
 
@@ -103,7 +101,8 @@ fn count(n: usize) -> u64 {
     u64::try_from(n).unwrap_or(u64::MAX)
 }
 
-/// As recorders take values. Exact up to 2^32.
-pub(super) fn number(n: usize) -> f64 {
-    f64::from(u32::try_from(n).unwrap_or(u32::MAX))
+/// As recorders take values. Exact up to 2^52, which no table reaches.
+pub(super) fn number(n: impl TryInto<u64>) -> f64 {
+    let n = n.try_into().unwrap_or(u64::MAX);
+    Duration::from_secs(n).as_secs_f64()
 }

@@ -19,21 +19,19 @@ const MAX_NAMES: usize = 100;
 
 impl Unhandled {
     pub(crate) fn found(&mut self, event: &str) {
-        if let Some(counter) = self.events.get(event) {
-            counter.increment(1);
-            return;
+        if self.events.len() < MAX_NAMES && !self.events.contains_key(event) {
+            tracing::warn!(
+                event,
+                "no handler takes this event here; its records stay until one does"
+            );
+            let counter = names::UNHANDLED_EVENTS.counter([event.to_owned().into()]);
+            self.events.insert(event.to_owned(), counter);
         }
-        if self.events.len() >= MAX_NAMES {
-            let others = || names::UNHANDLED_EVENTS.counter(["(others)".into()]);
-            self.others.get_or_insert_with(others).increment(1);
-            return;
-        }
-        tracing::warn!(
-            event,
-            "no handler takes this event here; its records stay until one does"
-        );
-        let counter = names::UNHANDLED_EVENTS.counter([event.to_owned().into()]);
+        let others = || names::UNHANDLED_EVENTS.counter(["(others)".into()]);
+        let counter = match self.events.get(event) {
+            Some(counter) => counter,
+            None => self.others.get_or_insert_with(others),
+        };
         counter.increment(1);
-        self.events.insert(event.to_owned(), counter);
     }
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use sqlx::Pool;
 
-use crate::outbox::error::Operation;
 use crate::{
+    outbox::error::Operation,
     runtime::backoff::DatabaseBackoff,
     store::{Batch, Database, Fence, KeptConnection, Statements},
 };
@@ -46,11 +46,8 @@ impl<Db: Database> Settler<Db> {
         if batch.is_empty() {
             return Ok(());
         }
-        let keep = self.keep_completed;
-        let written = match self.connection.connection().await {
-            Ok(connection) => Db::settle(connection, &self.sql, fence, batch, keep).await,
-            Err(error) => Err(error),
-        };
+        let (keep, connection) = (self.keep_completed, self.connection.connection().await?);
+        let written = Db::settle(connection, &self.sql, fence, batch, keep).await;
         self.connection.done(&written);
         written
     }

@@ -2,8 +2,8 @@
 //!
 //! Coalescing: while handlers run, a batch of plain completions waits until 1,024 records are in it
 //! or 2 ms have passed since the last one was written, so that one statement completes many. With it
-//! the benchmark `drain` takes 0.0013 commits a record (November 2026); without it every turn of the
-//! event loop commits.
+//! the benchmark `drain` takes 0.0013 commits a record (November 2026); without it every iteration of
+//! the event loop commits.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ const COALESCE_RECORDS: usize = 1024;
 const COALESCE_TIME: Duration = Duration::from_millis(2);
 
 /// Writes one batch at a time, in a task of its own.
-pub(in crate::runtime) struct Writer<Db: Database> {
+pub(crate) struct Writer<Db: Database> {
     task: SingleTask<Settler<Db>, OutgoingBatch>,
     last_write: Instant,
     is_coalescing: bool,
@@ -32,14 +32,14 @@ pub(in crate::runtime) struct Writer<Db: Database> {
 
 /// How [`Writer::flush`] ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::runtime) enum Flushed {
+pub(crate) enum Flushed {
     Everything,
     /// Time was up, or the task panicked.
     NotEverything,
 }
 
 impl<Db: Database> Writer<Db> {
-    pub(in crate::runtime) fn new(settler: Settler<Db>, now: Instant) -> Self {
+    pub(crate) fn new(settler: Settler<Db>, now: Instant) -> Self {
         Self {
             task: SingleTask::new(settler),
             last_write: now,
@@ -48,7 +48,7 @@ impl<Db: Database> Writer<Db> {
     }
 
     /// Writes what there is to write, unless more completions will come in a moment.
-    pub(in crate::runtime) fn start(
+    pub(crate) fn start(
         &mut self,
         now: Instant,
         engine: &mut Engine,
@@ -65,23 +65,21 @@ impl<Db: Database> Writer<Db> {
     }
 
     /// Writes what there is to write, unless a batch is being written.
-    pub(in crate::runtime) fn start_now(&mut self, engine: &mut Engine, clock_offset: i64) {
-        if !self.task.is_idle() {
-            return;
+    pub(crate) fn start_now(&mut self, engine: &mut Engine, clock_offset: i64) {
+        if self.task.is_idle()
+            && let Some(outgoing) = engine.take_batch(clock_offset)
+        {
+            let fence = engine.leases().fence();
+            self.task.start(async move |mut settler| {
+                settler.write(&fence, outgoing.batch()).await;
+                (settler, outgoing)
+            });
         }
-        let Some(outgoing) = engine.take_batch(clock_offset) else {
-            return;
-        };
-        let fence = engine.leases().fence();
-        self.task.start(async move |mut settler| {
-            settler.write(&fence, outgoing.batch()).await;
-            (settler, outgoing)
-        });
     }
 
     /// Waits until the batch is written; for ever while none is being written. Dropping it loses
     /// nothing.
-    pub(in crate::runtime) async fn finished(&mut self) -> Result<OutgoingBatch, TaskPanicked> {
+    pub(crate) async fn finished(&mut self) -> Result<OutgoingBatch, TaskPanicked> {
         let written = self.task.finished().await;
         self.last_write = Instant::now();
         written
@@ -89,7 +87,7 @@ impl<Db: Database> Writer<Db> {
 
     /// Writes until nothing is left, or until then. A task that is still busy then is aborted, never
     /// detached: nothing is written after the dispatcher has shut down.
-    pub(in crate::runtime) async fn flush(
+    pub(crate) async fn flush(
         &mut self,
         engine: &mut Engine,
         meters: &Meters,
@@ -111,12 +109,12 @@ impl<Db: Database> Writer<Db> {
     }
 
     /// When a batch has waited long enough for more completions.
-    pub(in crate::runtime) fn next_wake(&self) -> Option<Instant> {
+    pub(crate) fn next_wake(&self) -> Option<Instant> {
         self.is_coalescing.then(|| self.last_write + COALESCE_TIME)
     }
 
     /// Aborts what is under way, and continues with another connection.
-    pub(in crate::runtime) fn replace(&mut self, settler: Settler<Db>) {
+    pub(crate) fn replace(&mut self, settler: Settler<Db>) {
         self.task.replace(settler);
     }
 }

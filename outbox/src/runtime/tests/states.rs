@@ -64,8 +64,12 @@ fn the_statuses_of_deliveries_are_documented() {
 #[test]
 fn the_states_of_lanes_are_documented() {
     for (name, rows) in lane::TABLES {
-        let rows: &[lane::Transition] = rows;
-        is_up_to_date(name, &table(name, rows.iter().copied()));
+        let rows = rows.lines().map(|row| {
+            let (from, rest) = row.split_once(" | ").unwrap();
+            let (event, to) = rest.rsplit_once(" | ").unwrap();
+            (from, event, to)
+        });
+        is_up_to_date(name, &table(name, rows));
     }
 }
 

@@ -6,14 +6,16 @@
 use tokio::sync::Mutex;
 use tracing::{Instrument as _, Span};
 
-use crate::runtime::ownership::StartPermit;
 use crate::{
     handler::{BoxError, Context, HandlerError, OpenTransaction, Outcome, invoke::after_fallback},
     outbox::Shared,
     record::failure::Failure,
     registry::HandlerEntry,
     retry::{Completion, Decision},
-    runtime::lane::{AttemptEnd, Work, completed_row},
+    runtime::{
+        lane::{AttemptEnd, Work, completed_row},
+        ownership::StartPermit,
+    },
     store::{Database, DeliveryCompletion, Fence},
     telemetry::trace,
 };
@@ -43,35 +45,29 @@ impl<Db: Database> HandlerAttempt<'_, Db> {
         if !self.is_permitted() {
             return None;
         }
-        let Work {
-            record, attempt, ..
-        } = self.work;
         if self.handler.transactions.any() {
             // Boxed: its futures are kilobytes, which every other invocation would carry along.
             return Box::pin(self.run_in_span()).await;
         }
         let (states, clock) = (self.inner.registry.states(), &*self.inner.clock);
-        let decision = self.handler.dispatch(record, *attempt, states, clock);
+        let (record, attempt) = (&self.work.record, self.work.attempt);
+        let decision = self.handler.dispatch(record, attempt, states, clock);
         Some(decision.await)
     }
 
     async fn run_in_span(&self) -> Option<Decision> {
-        let Work {
-            record, attempt, ..
-        } = self.work;
-        let span = trace::attempt(self.handler, record, *attempt).unwrap_or_else(Span::none);
+        let span = trace::attempt(self.handler, &self.work.record, self.work.attempt);
+        let span = span.unwrap_or_else(Span::none);
         let decision = self.run_in_transaction().instrument(span.clone()).await;
         trace::decided(&span, decision.as_ref());
         decision
     }
 
     async fn run_in_transaction(&self) -> Option<Decision> {
-        let Work {
-            record, attempt, ..
-        } = self.work;
+        let (record, attempt) = (&self.work.record, self.work.attempt);
         let (handler, inner) = (self.handler, self.inner);
         let (needs, states) = (handler.transactions, inner.registry.states());
-        let mut context = handler.context(record, *attempt, states);
+        let mut context = handler.context(record, attempt, states);
         let outcome = match self.begin(&mut context, needs.handler).await {
             // `begin` may have waited for a connection.
             Ok(()) if !self.is_permitted() => return None,
@@ -79,7 +75,7 @@ impl<Db: Database> HandlerAttempt<'_, Db> {
             Err(error) => Outcome::Failed(error),
         };
         let outcome = self.end(&mut context, outcome).await;
-        let decision = match handler.decide(outcome, record, *attempt, &*inner.clock) {
+        let decision = match handler.decide(outcome, record, attempt, &*inner.clock) {
             Decision::Failed { error, because } if handler.has_fallback_for(because) => {
                 let mut context = context.with_failure(error);
                 let outcome = match self.begin(&mut context, needs.fallback).await {
@@ -91,7 +87,7 @@ impl<Db: Database> HandlerAttempt<'_, Db> {
             }
             decision => decision,
         };
-        handler.log_decision(record, *attempt, &decision, &*inner.clock);
+        handler.log_decision(record, attempt, &decision, &*inner.clock);
         Some(decision)
     }
 
@@ -141,8 +137,8 @@ impl<Db: Database> HandlerAttempt<'_, Db> {
             keep: self.inner.keeps_completed(),
         };
         let completed = Db::complete_in_transaction(&mut transaction, sql, fence, completion).await;
-        let committed = match completed {
-            Ok(true) => transaction.commit().await.map_err(failure),
+        let ended = match completed {
+            Ok(true) => transaction.commit().await,
             Ok(false) => {
                 // Another process owns it by now, or an operator has discarded it.
                 tracing::warn!(
@@ -150,13 +146,13 @@ impl<Db: Database> HandlerAttempt<'_, Db> {
                     handler = row.handler,
                     "record no longer owned; the handler's transaction is rolled back"
                 );
-                transaction.rollback().await.map_err(failure)
+                transaction.rollback().await
             }
-            Err(error) => Err(failure(error)),
+            Err(error) => Err(error),
         };
-        match committed {
+        match ended {
             Ok(()) => outcome,
-            Err(error) => Outcome::Failed(error),
+            Err(error) => Outcome::Failed(failure(error)),
         }
     }
 }
@@ -167,10 +163,9 @@ pub(crate) fn attempt_end(handler: &str, decision: Decision) -> AttemptEnd {
     match decision {
         Decision::Completed(Completion::Handled) => AttemptEnd::Handled,
         Decision::Completed(Completion::Skipped) => AttemptEnd::Skipped,
-        Decision::Completed(Completion::FellBack { error, because }) => AttemptEnd::FellBack {
-            because,
-            failure: Failure::of(handler, &error),
-        },
+        Decision::Completed(Completion::FellBack { error, .. }) => {
+            AttemptEnd::FellBack(Failure::of(handler, &error))
+        }
         Decision::RetryAt {
             delay, next, error, ..
         } => AttemptEnd::Retry {

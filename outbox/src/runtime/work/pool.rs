@@ -35,10 +35,12 @@ pub(super) struct PoolShared<Db: Database> {
     state: Mutex<PoolState>,
 }
 
+type QueuedBurst = (Burst, Arc<StartContext>);
+
 /// Written by the event loop and by workers.
 #[derive(Default)]
 struct PoolState {
-    queue: VecDeque<(Burst, Arc<StartContext>)>,
+    queue: VecDeque<QueuedBurst>,
     /// How many invocations were started.
     progress: u64,
     workers: HashMap<WorkerId, WorkerEntry>,
@@ -82,17 +84,14 @@ impl<Db: Database> WorkerPool<Db> {
     /// Starts nothing more of these partitions. A running invocation ends where it waits
     /// next.
     pub(super) fn cancel(&self, of: impl Fn(u16) -> bool) {
-        let mut state = self.shared.state();
+        let state = &mut *self.shared.state();
         state.queue.retain(|(burst, _)| !of(burst.first.part));
-        let cancelled = state
-            .workers
-            .extract_if(|_, worker| worker.partition.is_some_and(&of));
-        let cancelled: Vec<WorkerEntry> = cancelled.map(|(_, worker)| worker).collect();
-        for worker in cancelled {
+        let is_cancelled = |worker: &WorkerEntry| worker.partition.is_some_and(&of);
+        for (_, worker) in state.workers.extract_if(|_, worker| is_cancelled(worker)) {
             worker.task.abort();
             state.active -= usize::from(!worker.is_waiting);
         }
-        self.shared.fill(&mut state);
+        self.shared.fill(state);
     }
 
     /// Spawns workers if all are stalled. Returns when to look again, if something is queued.
@@ -125,23 +124,18 @@ impl<Db: Database> PoolShared<Db> {
     }
 
     /// What a worker runs next. `None`: it is not needed, or was cancelled.
-    pub(super) fn next_burst(
-        &self,
-        id: WorkerId,
-        has_waited: bool,
-    ) -> Option<(Burst, Arc<StartContext>)> {
-        let mut state = self.state();
-        let state = &mut *state;
+    pub(super) fn next_burst(&self, id: WorkerId, has_waited: bool) -> Option<QueuedBurst> {
+        let state = &mut *self.state();
         let worker = state.workers.get_mut(&id)?;
         if has_waited {
             worker.is_waiting = false;
             state.active += 1;
         }
         let is_needed = !has_waited || state.active <= self.parallelism;
-        if is_needed && let Some((burst, context)) = state.queue.pop_front() {
-            worker.partition = Some(burst.first.part);
+        if is_needed && let Some(queued) = state.queue.pop_front() {
+            worker.partition = Some(queued.0.first.part);
             state.progress += 1;
-            return Some((burst, context));
+            return Some(queued);
         }
         state.workers.remove(&id);
         state.active -= 1;

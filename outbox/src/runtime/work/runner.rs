@@ -18,7 +18,7 @@ use crate::{
         clock::{Clock as _, SystemClock},
     },
     registry::HandlerIx,
-    runtime::{engine::Engine, meters::Meters, ownership::StartPermit},
+    runtime::{engine::Engine, lane::Burst, meters::Meters, ownership::StartPermit},
     store::Database,
 };
 
@@ -27,7 +27,7 @@ const AT_ONCE: usize = 1024;
 
 /// Starts bursts and collects what came of them. The event loop owns it. Dropped, everything that
 /// runs is cancelled.
-pub(in crate::runtime) struct Runner<Db: Database> {
+pub(crate) struct Runner<Db: Database> {
     pool: WorkerPool<Db>,
     results: UnboundedReceiver<Finished>,
     /// Taken from the channel, and not handed to the engine yet.
@@ -45,7 +45,7 @@ struct Started {
 }
 
 impl<Db: Database> Runner<Db> {
-    pub(in crate::runtime) fn new(outbox: Arc<Shared<Db>>) -> Self {
+    pub(crate) fn new(outbox: Arc<Shared<Db>>) -> Self {
         let (sender, results) = unbounded_channel();
         Self {
             pool: WorkerPool::new(outbox, sender),
@@ -57,53 +57,47 @@ impl<Db: Database> Runner<Db> {
     }
 
     /// Starts what the lanes offer.
-    pub(in crate::runtime) fn start(&mut self, permit: StartPermit, engine: &mut Engine) {
+    pub(crate) fn start(&mut self, permit: StartPermit, engine: &mut Engine) {
         let bursts = engine.take_bursts();
         if bursts.is_empty() {
             return;
         }
-        self.last_start_id = self.last_start_id.next();
+        self.last_start_id.0 += 1;
         let start_id = self.last_start_id;
-        self.started.extend(bursts.iter().map(|burst| {
-            let first = &burst.first;
-            let partition = first.part;
+        for Burst { first, .. } in &bursts {
             let started = Started {
-                partition,
+                partition: first.part,
                 start_id,
             };
-            ((first.record.id, first.handler), started)
-        }));
-        let fence = engine.leases().fence();
+            let invocation = (first.record.id, first.handler);
+            self.started.insert(invocation, started);
+        }
         let context = Arc::new(StartContext {
             start_id,
-            fence,
+            fence: engine.leases().fence(),
             permit,
         });
         self.pool.start(bursts, &context);
     }
 
     /// Waits for results. Dropping it loses nothing.
-    pub(in crate::runtime) async fn finished(&mut self) {
+    pub(crate) async fn finished(&mut self) {
         self.results.recv_many(&mut self.received, AT_ONCE).await;
     }
 
     /// Hands what was received to the engine.
-    pub(in crate::runtime) fn on_finished(&mut self, engine: &mut Engine, meters: &Meters) {
+    pub(crate) fn on_finished(&mut self, engine: &mut Engine, meters: &Meters) {
         let now = SystemClock.now();
-        for Finished {
-            work,
-            start_id,
-            end,
-        } in self.received.drain(..)
-        {
+        for finished in self.received.drain(..) {
+            let work = finished.work;
             let Entry::Occupied(entry) = self.started.entry((work.record.id, work.handler)) else {
                 continue;
             };
-            if entry.get().start_id != start_id {
+            if entry.get().start_id != finished.start_id {
                 continue;
             }
             let started = entry.remove();
-            let Some(end) = end else {
+            let Some(end) = finished.end else {
                 engine.on_not_started(work);
                 continue;
             };
@@ -115,7 +109,7 @@ impl<Db: Database> Runner<Db> {
     }
 
     /// Hands everything that is in the channel to the engine.
-    pub(in crate::runtime) fn take_results(&mut self, engine: &mut Engine, meters: &Meters) {
+    pub(crate) fn take_results(&mut self, engine: &mut Engine, meters: &Meters) {
         while let Ok(finished) = self.results.try_recv() {
             self.received.push(finished);
         }
@@ -124,22 +118,22 @@ impl<Db: Database> Runner<Db> {
 
     /// Cancels the invocations of these partitions, also those whose result is under way. Returns
     /// their handlers, one entry per slot.
-    pub(in crate::runtime) fn cancel(&mut self, of: impl Fn(u16) -> bool) -> Vec<HandlerIx> {
+    pub(crate) fn cancel(&mut self, of: impl Fn(u16) -> bool) -> Vec<HandlerIx> {
         self.pool.cancel(&of);
         let cancelled = self.started.extract_if(|_, started| of(started.partition));
         cancelled.map(|((_, handler), _)| handler).collect()
     }
 
-    pub(in crate::runtime) fn is_idle(&self) -> bool {
+    pub(crate) fn is_idle(&self) -> bool {
         self.started.is_empty()
     }
 
-    pub(in crate::runtime) fn running_count(&self) -> usize {
+    pub(crate) fn running_count(&self) -> usize {
         self.started.len()
     }
 
     /// When to look again whether all workers are stalled, if something is queued.
-    pub(in crate::runtime) fn next_wake(&mut self, now: Instant) -> Option<Instant> {
+    pub(crate) fn next_wake(&mut self, now: Instant) -> Option<Instant> {
         self.pool.relieve_stall(now)
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Bursts: a worker runs up to 32 records of a lane without a way to the event loop and back in
 //! between. With them the benchmark `drain-hot-key` takes 1.15 times as long as `drain` (November
-//! 2026); without them every record of a hot key costs a turn of the loop.
+//! 2026); without them every record of a hot key costs an iteration of the event loop.
 
 use std::{future::poll_fn, panic::AssertUnwindSafe, pin::pin, sync::Arc, time::Duration};
 
@@ -33,13 +33,7 @@ const YIELD_EVERY: u32 = 32;
 /// Unique per call of [`Runner::start`](super::runner::Runner::start). A result with an older id is
 /// from before its partition was lost and came back: it is ignored.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct StartId(u64);
-
-impl StartId {
-    pub(super) fn next(self) -> Self {
-        Self(self.0 + 1)
-    }
-}
+pub(super) struct StartId(pub(super) u64);
 
 /// What a burst was started under.
 #[derive(Debug)]

@@ -52,24 +52,8 @@ pub(crate) type Values<const N: usize> = [Cow<'static, str>; N];
 const METADATA: Metadata<'static> = Metadata::new("outbox", Level::INFO, Some(module_path!()));
 
 impl Metric {
-    pub(crate) const fn new(
-        name: &'static str,
-        kind: Kind,
-        unit: Unit,
-        labels: &'static [&'static str],
-        help: &'static str,
-    ) -> Self {
-        Self {
-            name,
-            kind,
-            unit,
-            labels,
-            help,
-        }
-    }
-
-    fn key<const N: usize>(&self, values: Values<N>) -> Key {
-        debug_assert_eq!(self.labels.len(), N, "{}", self.name);
+    fn key<const N: usize>(&self, kind: Kind, values: Values<N>) -> Key {
+        debug_assert_eq!((self.kind, self.labels.len()), (kind, N), "{}", self.name);
         let label = |(name, value): (&&'static str, Cow<'static, str>)| match value {
             Cow::Borrowed(value) => Label::from_static_parts(name, value),
             Cow::Owned(value) => Label::new(*name, value),
@@ -80,8 +64,7 @@ impl Metric {
 
     /// Makes a handle. Keep it: making one costs far more than using it.
     pub(crate) fn counter<const N: usize>(&self, values: Values<N>) -> Counter {
-        debug_assert_eq!(self.kind, Kind::Counter, "{}", self.name);
-        let key = self.key(values);
+        let key = self.key(Kind::Counter, values);
         let counter = with_recorder(|recorder| recorder.register_counter(&key, &METADATA));
         // Some recorders show a counter only after its first use.
         counter.increment(0);
@@ -89,14 +72,12 @@ impl Metric {
     }
 
     pub(crate) fn gauge<const N: usize>(&self, values: Values<N>) -> Gauge {
-        debug_assert_eq!(self.kind, Kind::Gauge, "{}", self.name);
-        let key = self.key(values);
+        let key = self.key(Kind::Gauge, values);
         with_recorder(|recorder| recorder.register_gauge(&key, &METADATA))
     }
 
     pub(crate) fn histogram<const N: usize>(&self, values: Values<N>) -> Histogram {
-        debug_assert_eq!(self.kind, Kind::Histogram, "{}", self.name);
-        let key = self.key(values);
+        let key = self.key(Kind::Histogram, values);
         with_recorder(|recorder| recorder.register_histogram(&key, &METADATA))
     }
 

@@ -12,7 +12,13 @@ macro_rules! metrics {
     ($($constant:ident = $kind:ident $name:literal $unit:ident $labels:tt $help:literal;)*) => {
         $(
             #[doc = concat!("`", $name, "`: ", $help)]
-            pub const $constant: Metric = Metric::new($name, $kind, $unit, &$labels, $help);
+            pub const $constant: Metric = Metric {
+                name: $name,
+                kind: $kind,
+                unit: $unit,
+                labels: &$labels,
+                help: $help,
+            };
         )*
 
         /// All metrics.

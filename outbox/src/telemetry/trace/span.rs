@@ -46,10 +46,7 @@ pub(crate) fn decided(span: &Span, decision: Option<&Decision>) {
     if let Some(error) = error {
         span.record("failure", error.kind().name());
     }
-    if matches!(
-        decision,
-        Some(Decision::RetryAt { .. } | Decision::Failed { .. })
-    ) {
+    if let Some(Decision::RetryAt { .. } | Decision::Failed { .. }) = decision {
         span.record("otel.status_code", "ERROR");
     }
 }
