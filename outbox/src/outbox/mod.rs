@@ -3,6 +3,7 @@
 mod builder;
 pub mod clock;
 pub mod error;
+pub(crate) mod named;
 #[expect(
     clippy::module_inception,
     reason = "the type that the room is named after"
