@@ -7,7 +7,7 @@ use futures_util::{FutureExt as _, future::Either};
 use tracing::{Instrument as _, Span};
 
 use crate::{
-    handler::{Context, Followup, HandlerError, Outcome, Panicked, States, TimedOut},
+    handler::{Context, HandlerError, Outcome, Panicked, States, TimedOut},
     outbox::clock::Clock,
     record::{Attempt, Metadata, Record},
     registry::{HandlerEntry, Invocation, Registry},
@@ -95,7 +95,7 @@ impl HandlerEntry {
         let outcome = self.invoke(&mut context).await;
         let decision = match self.decide(outcome, record, attempt, clock) {
             Decision::Failed { error, because } if self.has_fallback_for(because) => {
-                let mut context = context.with_failure(error);
+                context.failure = Some(error);
                 let outcome = self.invoke_fallback(&mut context).await;
                 after_fallback(context, outcome, because)
             }
@@ -125,8 +125,17 @@ impl HandlerEntry {
         attempt: Attempt,
         states: &Arc<States>,
     ) -> Context {
-        let metadata = Metadata::new(Arc::clone(record), self.id(), attempt);
-        Context::new(metadata, Arc::clone(states))
+        let metadata = Metadata {
+            record: Arc::clone(record),
+            handler: self.id(),
+            attempt,
+        };
+        Context {
+            metadata,
+            states: Arc::clone(states),
+            failure: None,
+            transaction: None,
+        }
     }
 
     /// Runs the handler.
@@ -173,13 +182,14 @@ pub(crate) fn after_fallback(
     outcome: Outcome,
     because: FailedBecause,
 ) -> Decision {
-    let error = context.into_failure();
+    let failure = context.failure;
+    let error = failure.unwrap_or_else(|| HandlerError::permanent("the handler failed"));
     match outcome {
         Outcome::Handled | Outcome::Skipped => {
             Decision::Completed(Completion::FellBack { error, because })
         }
         Outcome::Failed(of_fallback) => Decision::Failed {
-            error: error.followed_by(Followup::Fallback, &of_fallback),
+            error: error.followed_by("fallback", &of_fallback),
             because,
         },
     }

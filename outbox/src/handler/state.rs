@@ -74,20 +74,17 @@ impl fmt::Debug for States {
     }
 }
 
-/// Start-up finds missing state. This error happens only if a user's `FromContext` takes a value that
-/// its `requires` does not name.
-#[derive(Debug, thiserror::Error)]
-#[error("no state of type `{0}`: give it with `.state(..)`")]
-struct MissingState(&'static str);
-
 impl Context {
     /// The value of type `T` that the application gave with `.state(..)`.
     ///
     /// # Errors
     /// There is no such value. [`FromContext::requires`] makes start-up fail instead.
     pub fn state<T: Send + Sync + 'static>(&self) -> Result<&T, HandlerError> {
-        self.states
-            .get::<T>()
-            .ok_or_else(|| MissingState(type_name::<T>()).into())
+        // Start-up finds missing state. This error happens only if a user's `FromContext` takes a
+        // value that its `requires` does not name.
+        self.states.get::<T>().ok_or_else(|| {
+            let name = type_name::<T>();
+            format!("no state of type `{name}`: give it with `.state(..)`").into()
+        })
     }
 }

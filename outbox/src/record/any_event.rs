@@ -23,14 +23,10 @@ use crate::{handler::HandlerError, record::Record};
 /// Without `events` the handler receives every event.
 #[derive(Debug, Clone)]
 pub struct AnyEvent {
-    record: Arc<Record>,
+    pub(crate) record: Arc<Record>,
 }
 
 impl AnyEvent {
-    pub(crate) fn new(record: Arc<Record>) -> Self {
-        Self { record }
-    }
-
     /// The stored name of the event.
     #[must_use]
     pub fn name(&self) -> &str {

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use sqlx::{Pool, Transaction};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-use super::{Isolation, Reason, Tx};
+use super::{Isolation, Lent, Reason, Tx};
 use crate::store::{Database, NotCommitted, trusted};
 
 /// How long the rollback of a dropped session may take before its connection is dropped.
@@ -13,7 +13,7 @@ const ROLLBACK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// An open transaction, or `None` before it begins and after it ends. A session that is dropped
 /// rolls back, and restores the settings of its connection.
-pub(super) struct Session<Db: Database>(Option<Transaction<'static, Db>>);
+pub(crate) struct Session<Db: Database>(Option<Transaction<'static, Db>>);
 
 impl<Db: Database> Session<Db> {
     pub(super) fn none() -> Self {
@@ -68,7 +68,7 @@ impl<Db: Database> Session<Db> {
     pub(super) fn lend(slot: &Arc<Mutex<Self>>, attempt: u32) -> Option<Tx<'static, Db>> {
         let guard = Arc::clone(slot).try_lock_owned().ok()?;
         let transaction = OwnedMutexGuard::try_map(guard, |session| session.0.as_mut()).ok()?;
-        Some(Tx::for_closure(transaction, attempt))
+        Some(Tx::new(Lent::ToClosure(transaction), attempt))
     }
 }
 

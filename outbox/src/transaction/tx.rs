@@ -70,30 +70,14 @@ pub struct Tx<'a, Db: Database> {
 }
 
 /// Where the transaction goes back to when the `Tx` is dropped.
-enum Lent<'a, Db: Database> {
+pub(crate) enum Lent<'a, Db: Database> {
     ToHandler(MutexGuard<'a, Transaction<'static, Db>>),
     ToClosure(OwnedMappedMutexGuard<Session<Db>, Transaction<'static, Db>>),
 }
 
 impl<'a, Db: Database> Tx<'a, Db> {
-    pub(crate) fn for_handler(
-        transaction: MutexGuard<'a, Transaction<'static, Db>>,
-        attempt: u32,
-    ) -> Self {
-        Self {
-            lent: Lent::ToHandler(transaction),
-            attempt,
-        }
-    }
-
-    pub(super) fn for_closure(
-        transaction: OwnedMappedMutexGuard<Session<Db>, Transaction<'static, Db>>,
-        attempt: u32,
-    ) -> Self {
-        Self {
-            lent: Lent::ToClosure(transaction),
-            attempt,
-        }
+    pub(crate) fn new(lent: Lent<'a, Db>, attempt: u32) -> Self {
+        Self { lent, attempt }
     }
 
     /// The number of this attempt, counted from 1: of the handler at its record, or of the closure

@@ -81,7 +81,7 @@ impl<Db: Database> HandlerAttempt<'_, Db> {
         let outcome = self.end(&mut context, outcome).await;
         let decision = match handler.decide(outcome, record, *attempt, &*inner.clock) {
             Decision::Failed { error, because } if handler.has_fallback_for(because) => {
-                let mut context = context.with_failure(error);
+                context.failure = Some(error);
                 let outcome = match self.begin(&mut context, needs.fallback).await {
                     Ok(()) => handler.invoke_fallback(&mut context).await,
                     Err(error) => Outcome::Failed(error),
