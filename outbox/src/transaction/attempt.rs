@@ -2,15 +2,12 @@
 
 use std::{sync::Arc, time::Duration};
 
-use tokio::{
-    sync::Mutex,
-    time::{Instant, timeout_at},
-};
+use tokio::{sync::Mutex, time::Instant};
 
 use super::{
     Cause, ClosureError, CommandError, Reason, Step, Tx,
     command::{Codec, Command},
-    failure::Failure,
+    failure::{Failure, at},
     limits::{Cancel, within_limits},
     run::Run,
     session::Session,
@@ -83,14 +80,11 @@ impl<Db: Database, T> Run<'_, Db, T> {
             }
         };
         let commit = session.commit(self.settings.is_read_only);
-        let committed = match commit_by {
-            Some(commit_by) => timeout_at(commit_by, commit).await.ok(),
-            None => Some(commit.await),
-        };
-        match committed {
-            Some(Ok(())) => Ok(result),
-            Some(Err(error)) => Err(Failure::of_commit::<Db, Kind>(error, policy)),
-            None => Err(Failure::new(Cause::Unanswered, Reason::CommitUnknown)),
+        let left = commit_by.map(|time| time.saturating_duration_since(Instant::now()));
+        match within_limits(commit, left, &mut None).await {
+            Ok(Ok(())) => Ok(result),
+            Ok(Err(error)) => Err(Failure::of_commit::<Db, Kind>(error, policy)),
+            Err(_) => Err(Failure::new(Cause::Unanswered, Reason::CommitUnknown)),
         }
     }
 
@@ -107,11 +101,9 @@ impl<Db: Database, T> Run<'_, Db, T> {
         Fut: Future<Output = Result<T, E>>,
     {
         let (pool, settings) = (&self.transactions.pool, self.settings);
-        let session = Session::begin(pool, settings.isolation, settings.is_read_only)
-            .await
-            .map_err(at(Step::Begin))?;
+        let session = Session::begin(pool, settings).await;
+        *slot.lock().await = session.map_err(at(Step::Begin))?;
         progress.has_begun = true;
-        *slot.lock().await = session;
         let mut tx = Session::lend(slot, number).ok_or(Cause::Kept)?;
         if let Some((command, codec)) = &self.command {
             if let Some(result) = self.stored_result(&mut tx, command, codec).await? {
@@ -121,8 +113,8 @@ impl<Db: Database, T> Run<'_, Db, T> {
         }
         let result = closure(tx).await.map_err(Cause::Closure)?;
         if let Some((command, codec)) = &self.command {
-            let text = (codec.encode)(&result)
-                .map_err(|error| Cause::Command(CommandError::EncodeResult(error)))?;
+            let text = (codec.encode)(&result).map_err(CommandError::EncodeResult);
+            let text = text.map_err(Cause::Command)?;
             // `attempt` reports a closure that kept its `Tx`.
             if let Some(mut tx) = Session::lend(slot, number) {
                 let key = command.key(settings.operation);
@@ -155,15 +147,9 @@ impl<Db: Database, T> Run<'_, Db, T> {
                 Err(Cause::Command(CommandError::DifferentRequest))
             }
             CommandClaim::Done { result, .. } => {
-                let decoded = (codec.decode)(result.as_deref().unwrap_or("null"));
-                let failed = |error| Cause::Command(CommandError::DecodeResult(error));
-                decoded.map(Some).map_err(failed)
+                let decoded = (codec.decode)(result.as_deref().unwrap_or("null")).map(Some);
+                decoded.map_err(|error| Cause::Command(CommandError::DecodeResult(error)))
             }
         }
     }
-}
-
-/// A failure of the database in this step.
-fn at<E>(step: Step) -> impl FnOnce(sqlx::Error) -> Cause<E> {
-    move |source| Cause::Database { step, source }
 }

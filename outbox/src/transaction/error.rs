@@ -182,14 +182,9 @@ impl<E> TransactionError<E> {
 
 impl<E> fmt::Display for TransactionError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            operation,
-            attempts,
-            stopped,
-            reason,
-            ..
-        } = self;
-        let plural = if *attempts == 1 { "" } else { "s" };
+        let (operation, attempts) = (self.operation, self.attempts);
+        let (stopped, reason) = (self.stopped, self.reason);
+        let plural = if attempts == 1 { "" } else { "s" };
         write!(
             f,
             "transaction `{operation}` failed after {attempts} attempt{plural} ({reason}): {stopped}"
@@ -199,7 +194,7 @@ impl<E> fmt::Display for TransactionError<E> {
             Cause::Kept => f.write_str(
                 "; the closure kept the transaction: it has to be dropped before the closure returns",
             )?,
-            _ if *reason == Reason::Aborted => f.write_str(
+            _ if reason == Reason::Aborted => f.write_str(
                 "; a statement failed and ended the transaction, and the closure returned no error",
             )?,
             _ => {}

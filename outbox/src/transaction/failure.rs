@@ -6,6 +6,11 @@ use super::{
 };
 use crate::store::{Database, NotCommitted};
 
+/// A failure of the database in this step.
+pub(super) fn at<E>(step: Step) -> impl FnOnce(sqlx::Error) -> Cause<E> {
+    move |source| Cause::Database { step, source }
+}
+
 /// A failed attempt, or one that was not allowed to start.
 pub(super) struct Failure<E> {
     pub(super) cause: Cause<E>,
@@ -35,10 +40,8 @@ impl<E> Failure<E> {
                 return Self::new(cause, Reason::Other);
             }
         };
-        let lost = || {
-            // The I/O error may be that of any connection, so both signs are needed.
-            (is_lost && has_io_error(error)).then_some(Reason::ConnectionLost)
-        };
+        // The I/O error may be that of any connection, so both signs are needed.
+        let lost = || (is_lost && has_io_error(error)).then_some(Reason::ConnectionLost);
         let reason = policy
             .own_reason(error)
             .or_else(|| reason_in::<Db>(error))
@@ -54,10 +57,7 @@ impl<E> Failure<E> {
         E: ClosureError<Kind>,
     {
         let is_unknown = error.asked && Reason::of::<Db>(&error.source).leaves_commit_unknown();
-        let cause = Cause::Database {
-            step: Step::Commit,
-            source: error.source,
-        };
+        let cause = at(Step::Commit)(error.source);
         if is_unknown {
             return Self::new(cause, Reason::CommitUnknown);
         }

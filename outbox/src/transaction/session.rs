@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use sqlx::{Pool, Transaction};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-use super::{Isolation, Lent, Reason, Tx};
+use super::{Lent, Reason, Tx, retrying_transaction::Settings};
 use crate::store::{Database, NotCommitted, trusted};
 
 /// How long the rollback of a dropped session may take before its connection is dropped.
@@ -20,12 +20,8 @@ impl<Db: Database> Session<Db> {
         Self(None)
     }
 
-    pub(super) async fn begin(
-        pool: &Pool<Db>,
-        isolation: Option<Isolation>,
-        is_read_only: bool,
-    ) -> Result<Self, sqlx::Error> {
-        let sql = Db::begin_sql(isolation, is_read_only);
+    pub(super) async fn begin(pool: &Pool<Db>, settings: &Settings) -> Result<Self, sqlx::Error> {
+        let sql = Db::begin_sql(settings.isolation, settings.is_read_only);
         let connection = pool.acquire().await?;
         // In a task, which completes even if the caller is dropped. sqlx rolls back only a
         // transaction whose `begin` it has seen succeed; a connection that is dropped earlier would

@@ -77,7 +77,7 @@ impl<Db: Database> Transactions<Db> {
     /// The inbox: it tells messages that arrive for the first time from repeated ones.
     #[must_use]
     pub fn inbox(&self) -> Inbox<'_, Db> {
-        Inbox::new(&self.names)
+        Inbox { transactions: self }
     }
 }
 
