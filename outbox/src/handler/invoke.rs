@@ -53,7 +53,10 @@ impl Registry {
     ) -> Decision {
         let entry = self.handler(handler);
         match entry.filter(|entry| entry.registration.event.accepts(&record.event)) {
-            Some(entry) => entry.dispatch(record, attempt, self.states(), clock).await,
+            Some(entry) => {
+                let context = entry.context(record, attempt, self.states());
+                entry.dispatch(context, clock).await
+            }
             None => Decision::NoHandler(NoHandler {
                 handler: Some(handler.to_owned()),
                 ..self.no_handler(&record.event)
@@ -67,13 +70,11 @@ impl HandlerEntry {
     /// span of the attempt begins with this call. Without a span, the future is not boxed.
     pub(crate) fn dispatch<'a>(
         &'a self,
-        record: &'a Arc<Record>,
-        attempt: Attempt,
-        states: &'a Arc<States>,
+        context: Context,
         clock: &'a dyn Clock,
     ) -> impl Future<Output = Decision> + Send + 'a {
-        let span = trace::attempt(self, record, attempt);
-        let attempt = self.attempt(record, attempt, states, clock);
+        let span = trace::attempt(self, &context.metadata.record, context.metadata.attempt);
+        let attempt = self.attempt(context, clock);
         let Some(span) = span else {
             return Either::Left(attempt);
         };
@@ -84,36 +85,24 @@ impl HandlerEntry {
         }))
     }
 
-    async fn attempt(
-        &self,
-        record: &Arc<Record>,
-        attempt: Attempt,
-        states: &Arc<States>,
-        clock: &dyn Clock,
-    ) -> Decision {
-        let mut context = self.context(record, attempt, states);
+    async fn attempt(&self, mut context: Context, clock: &dyn Clock) -> Decision {
         let outcome = self.invoke(&mut context).await;
-        let decision = match self.decide(outcome, record, attempt, clock) {
+        let decision = match self.decide(outcome, &context, clock) {
             Decision::Failed { error, because } if self.has_fallback_for(because) => {
                 context.failure = Some(error);
                 let outcome = self.invoke_fallback(&mut context).await;
-                after_fallback(context, outcome, because)
+                after_fallback(&mut context, outcome, because)
             }
             decision => decision,
         };
-        self.log_decision(record, attempt, &decision, clock);
+        self.log_decision(&context, &decision, clock);
         decision
     }
 
     /// Logs the decision. Call it inside the attempt's span, so that the line belongs to its trace.
-    pub(crate) fn log_decision(
-        &self,
-        record: &Record,
-        attempt: Attempt,
-        decision: &Decision,
-        clock: &dyn Clock,
-    ) {
+    pub(crate) fn log_decision(&self, context: &Context, decision: &Decision, clock: &dyn Clock) {
         if !matches!(decision, Decision::Completed(Completion::Handled)) {
+            let (record, attempt) = (&context.metadata.record, context.metadata.attempt);
             let now = clock.now();
             self.log.decided(self, record, attempt, decision, now);
         }
@@ -125,13 +114,12 @@ impl HandlerEntry {
         attempt: Attempt,
         states: &Arc<States>,
     ) -> Context {
-        let metadata = Metadata {
-            record: Arc::clone(record),
-            handler: self.id(),
-            attempt,
-        };
         Context {
-            metadata,
+            metadata: Metadata {
+                record: Arc::clone(record),
+                handler: self.id(),
+                attempt,
+            },
             states: Arc::clone(states),
             failure: None,
             transaction: None,
@@ -150,12 +138,12 @@ impl HandlerEntry {
     pub(crate) fn decide(
         &self,
         outcome: Outcome,
-        record: &Record,
-        attempt: Attempt,
+        context: &Context,
         clock: &dyn Clock,
     ) -> Decision {
-        let max_retries = record.max_retries;
-        decide(outcome, &attempt, max_retries, self.policy(), clock.now())
+        let (metadata, now) = (&context.metadata, clock.now());
+        let max_retries = metadata.record.max_retries;
+        decide(outcome, &metadata.attempt, max_retries, self.policy(), now)
     }
 
     /// Whether the fallback runs after this failure. It takes the event, so it cannot run for a payload
@@ -178,21 +166,17 @@ impl HandlerEntry {
 
 /// The decision about a failed handler after its fallback has run.
 pub(crate) fn after_fallback(
-    context: Context,
+    context: &mut Context,
     outcome: Outcome,
     because: FailedBecause,
 ) -> Decision {
-    let failure = context.failure;
+    let failure = context.failure.take();
     let error = failure.unwrap_or_else(|| HandlerError::permanent("the handler failed"));
-    match outcome {
-        Outcome::Handled | Outcome::Skipped => {
-            Decision::Completed(Completion::FellBack { error, because })
-        }
-        Outcome::Failed(of_fallback) => Decision::Failed {
-            error: error.followed_by("fallback", &of_fallback),
-            because,
-        },
-    }
+    let Outcome::Failed(of_fallback) = outcome else {
+        return Decision::Completed(Completion::FellBack { error, because });
+    };
+    let error = error.followed_by("fallback", &of_fallback);
+    Decision::Failed { error, because }
 }
 
 /// Runs an invocation inside its span, if tracing is on.

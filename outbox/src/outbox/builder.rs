@@ -16,7 +16,7 @@ use crate::{
     config::Config,
     operations::health::Liveness,
     outbox::{
-        Outbox, PARTITIONS, Result, Shared,
+        Outbox, Result, Shared,
         clock::{Clock, SystemClock},
         error::{DbContext as _, Operation},
         time::DatabaseTime,
@@ -210,7 +210,6 @@ impl<Db: Database> OutboxBuilder<Db> {
             registry,
             pool: self.pool,
             limits: self.limits,
-            partitions: PARTITIONS,
             pinned_max_retries: self.config.retry.pinned_max_retries(),
             signals: Arc::default(),
             running: AtomicBool::default(),

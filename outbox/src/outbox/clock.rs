@@ -84,9 +84,8 @@ impl ManualClock {
     /// A clock that starts at this time.
     #[must_use]
     pub fn at(now: Timestamp) -> Self {
-        Self {
-            now: Arc::new(Mutex::new(now)),
-        }
+        let now = Arc::new(Mutex::new(now));
+        Self { now }
     }
 
     /// Advances this clock and all of its clones.

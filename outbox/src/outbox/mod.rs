@@ -14,6 +14,7 @@ mod schedule;
 mod time;
 
 pub use builder::OutboxBuilder;
+pub(crate) use error::{DbContext, Operation};
 pub use error::{Error, Result};
 pub use outbox::Outbox;
 pub(crate) use outbox::{PARTITIONS, Shared};

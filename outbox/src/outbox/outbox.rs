@@ -70,7 +70,6 @@ pub(crate) struct Shared<Db: Database> {
     /// Every statement of publishing and of the dispatcher on these tables.
     pub(crate) sql: Arc<Statements<Db>>,
     pub(super) limits: Limits,
-    pub(crate) partitions: u16,
     /// The `max_retries` of a record whose publisher gave none, if `retry.pin-at-schedule` is on.
     pub(super) pinned_max_retries: Option<u32>,
     pub(crate) clock: Arc<dyn Clock>,
@@ -87,11 +86,8 @@ impl<Db: Database> Shared<Db> {
     }
 
     pub(crate) fn settler(&self) -> Settler<Db> {
-        Settler::new(
-            self.pool.clone(),
-            Arc::clone(&self.sql),
-            self.keeps_completed(),
-        )
+        let (pool, sql) = (self.pool.clone(), Arc::clone(&self.sql));
+        Settler::new(pool, sql, self.keeps_completed())
     }
 
     /// Whether completed records stay in the table for a time.
@@ -133,13 +129,8 @@ impl<Db: Database> Outbox<Db> {
     /// The interface for people on call: count, list, replay, discard, pause.
     #[must_use]
     pub fn operations(&self) -> Operations<'_, Db> {
-        let Shared {
-            pool,
-            names,
-            signals,
-            ..
-        } = &*self.inner;
-        Operations::new(pool, names, self.inner.partitions, Some(signals))
+        let (pool, names) = (&self.inner.pool, &self.inner.names);
+        Operations::new(pool, names, PARTITIONS, Some(&self.inner.signals))
     }
 
     /// Creates or updates the tables. Does nothing if they are up to date. Many processes may call

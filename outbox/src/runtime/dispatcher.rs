@@ -14,10 +14,7 @@ use super::{
     event_loop::EventLoop,
 };
 use crate::{
-    outbox::{
-        Error, Outbox, Result, Shared,
-        error::{DbContext as _, Operation},
-    },
+    outbox::{DbContext as _, Error, Operation, Outbox, PARTITIONS, Result, Shared},
     registry::{HandlerEntry, PermanentFailure, route::Router},
     runtime::{
         lane::{HandlerSettings, LaneSettings},
@@ -98,7 +95,7 @@ impl<Db: Database> Outbox<Db> {
             leases,
             router: Arc::new(Router::new(&inner.registry)),
             renames: inner.registry.renames(),
-            partitions: inner.partitions,
+            partitions: PARTITIONS,
             max_records: usize::try_from(config.processing.max_in_memory).unwrap_or(usize::MAX),
         })
     }

@@ -5,17 +5,14 @@ use std::{sync::Arc, time::Duration};
 use tokio::{sync::Mutex, time::Instant};
 
 use super::{
-    Cause, ClosureError, CommandError, Reason, Step, Tx,
+    Cause, CommandError, Reason, Step, Tx,
     command::{Codec, Command},
     failure::{Failure, at},
     limits::{Cancel, within_limits},
     run::Run,
     session::Session,
 };
-use crate::{
-    outbox::clock::YEAR,
-    store::{CommandClaim, Database, Operator},
-};
+use crate::store::{CommandClaim, Database, Operator};
 
 /// A commit that was sent may end this long after the deadline. To give up earlier would leave its
 /// outcome unknown.
@@ -38,9 +35,9 @@ enum Work<T> {
     DoneBefore(T),
 }
 
-impl<Db: Database, T> Run<'_, Db, T> {
+impl<Db: Database, T, E> Run<'_, Db, T, E> {
     /// Begins, runs the closure and commits. If anything fails, it has rolled back when it returns.
-    pub(super) async fn attempt<E, Kind, Fut>(
+    pub(super) async fn attempt<Fut>(
         &self,
         number: u32,
         left: Option<Duration>,
@@ -50,9 +47,8 @@ impl<Db: Database, T> Run<'_, Db, T> {
     ) -> Result<T, Failure<E>>
     where
         Fut: Future<Output = Result<T, E>>,
-        E: ClosureError<Kind>,
     {
-        let commit_by = left.map(|left| Instant::now() + left.min(YEAR) + COMMIT_GRACE);
+        let start = Instant::now();
         let slot = Arc::new(Mutex::new(Session::none()));
         let work = self.work(number, &slot, closure, progress);
         let ended = within_limits(work, left, cancel).await;
@@ -60,7 +56,6 @@ impl<Db: Database, T> Run<'_, Db, T> {
         let returned = Arc::into_inner(slot).map(Mutex::into_inner);
         let is_kept = returned.is_none();
         let session = returned.unwrap_or_else(Session::none);
-        let policy = &self.settings.policy;
         let result = match ended {
             Ok(Ok(Work::Done(_))) if is_kept => {
                 return Err(Failure::new(Cause::Kept, Reason::Other));
@@ -72,7 +67,7 @@ impl<Db: Database, T> Run<'_, Db, T> {
             }
             Ok(Err(cause)) => {
                 let is_lost = session.rollback().await == Some(Reason::ConnectionLost);
-                return Err(Failure::classify::<Db, Kind>(cause, policy, is_lost));
+                return Err(self.classify(cause, is_lost));
             }
             Err(interrupted) => {
                 session.rollback().await;
@@ -80,17 +75,18 @@ impl<Db: Database, T> Run<'_, Db, T> {
             }
         };
         let commit = session.commit(self.settings.is_read_only);
-        let left = commit_by.map(|time| time.saturating_duration_since(Instant::now()));
+        let commit_by = left.map(|left| left.saturating_add(COMMIT_GRACE));
+        let left = commit_by.map(|time| time.saturating_sub(start.elapsed()));
         match within_limits(commit, left, &mut None).await {
             Ok(Ok(())) => Ok(result),
-            Ok(Err(error)) => Err(Failure::of_commit::<Db, Kind>(error, policy)),
+            Ok(Err(error)) => Err(self.classify_commit(error)),
             Err(_) => Err(Failure::new(Cause::Unanswered, Reason::CommitUnknown)),
         }
     }
 
     /// Everything before the commit. The session is in `slot`, so that the caller can roll it back
     /// when this future is dropped.
-    async fn work<E, Fut>(
+    async fn work<Fut>(
         &self,
         number: u32,
         slot: &Arc<Mutex<Session<Db>>>,
@@ -129,7 +125,7 @@ impl<Db: Database, T> Run<'_, Db, T> {
 
     /// The stored result of the command. `None` if the command is new; then it belongs to this
     /// transaction, and others with the same id wait for its end.
-    async fn stored_result<E>(
+    async fn stored_result(
         &self,
         tx: &mut Tx<'static, Db>,
         command: &Command,

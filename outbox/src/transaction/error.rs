@@ -2,7 +2,7 @@
 
 use std::{error::Error, fmt};
 
-use super::Reason;
+use super::{Reason, closure_error::AsError};
 use crate::outbox::named::named;
 
 /// A transaction that failed: the last cause, the number of attempts, and why no other attempt
@@ -33,7 +33,7 @@ pub struct TransactionError<E> {
     pub(super) is_unknown: bool,
     pub(super) cause: Cause<E>,
     /// Not every `E` implements `Error`; this makes one of it.
-    pub(super) as_error: fn(&E) -> &(dyn Error + 'static),
+    pub(super) as_error: AsError<E>,
 }
 
 named! {

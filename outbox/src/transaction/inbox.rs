@@ -4,10 +4,7 @@ use std::collections::HashSet;
 
 use super::Transactions;
 use crate::{
-    outbox::{
-        Error, Result,
-        error::{DbContext as _, MessageField, Operation},
-    },
+    outbox::{DbContext as _, Error, Operation, Result, error::MessageField},
     store::Database,
 };
 

@@ -9,7 +9,7 @@ use crate::store::Database;
 /// The target of all lines.
 const TARGET: &str = "outbox::transaction";
 
-impl<Db: Database, T> Run<'_, Db, T> {
+impl<Db: Database, T, E> Run<'_, Db, T, E> {
     fn command_id(&self) -> Option<&str> {
         self.command.as_ref().map(|(command, _)| &*command.id)
     }

@@ -87,7 +87,7 @@ impl<Db: Database> RetryingTransaction<Db> {
     ///
     /// # Errors
     /// The error of the closure or of the database, and why no other attempt followed.
-    pub async fn run<T, E, Kind, F, Fut>(self, closure: F) -> Result<T, TransactionError<E>>
+    pub async fn run<T, E, Kind, F, Fut>(mut self, closure: F) -> Result<T, TransactionError<E>>
     where
         F: FnMut(Tx<'static, Db>) -> Fut,
         Fut: Future<Output = Result<T, E>> + Send,
@@ -97,8 +97,9 @@ impl<Db: Database> RetryingTransaction<Db> {
             transactions: &self.transactions,
             settings: &self.settings,
             command: None,
+            as_error: E::as_error,
         };
-        run.attempts(self.cancel, closure).await
+        run.attempts(&mut self.cancel, closure).await
     }
 }
 
@@ -117,7 +118,7 @@ impl<Db: Database> RetryingTransaction<Db, WithCommand> {
     /// # Errors
     /// As without a command. Also if the id belongs to a different request, or if the result
     /// cannot be stored or read.
-    pub async fn run<T, E, Kind, F, Fut>(self, closure: F) -> Result<T, TransactionError<E>>
+    pub async fn run<T, E, Kind, F, Fut>(mut self, closure: F) -> Result<T, TransactionError<E>>
     where
         T: Serialize + DeserializeOwned,
         F: FnMut(Tx<'static, Db>) -> Fut,
@@ -136,14 +137,15 @@ impl<Db: Database> RetryingTransaction<Db, WithCommand> {
             reason: Reason::Command,
             is_unknown: false,
             cause: Cause::Command(error),
-            as_error: <E as ClosureError<Kind>>::as_error,
+            as_error: E::as_error,
         };
         let run = Run {
             transactions: &self.transactions,
             settings: &self.settings,
             command: Some((command.map_err(refused)?, Codec::json())),
+            as_error: E::as_error,
         };
-        run.attempts(self.cancel, closure).await
+        run.attempts(&mut self.cancel, closure).await
     }
 }
 

@@ -5,9 +5,10 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::{
-    Cause, ClosureError, Reason, Stopped, TransactionError, Transactions, Tx,
+    Cause, Reason, Stopped, TransactionError, Transactions, Tx,
     attempt::Progress,
     budget::Bucket,
+    closure_error::AsError,
     command::{Codec, Command},
     deadline::{has_time, remaining},
     decide::decide,
@@ -19,23 +20,22 @@ use super::{
 use crate::{store::Database, telemetry::metrics::transactions as metrics};
 
 /// One call of `RetryingTransaction::run`: everything that its attempts share.
-pub(super) struct Run<'a, Db: Database, T> {
+pub(super) struct Run<'a, Db: Database, T, E> {
     pub(super) transactions: &'a Transactions<Db>,
     pub(super) settings: &'a Settings,
     pub(super) command: Option<(Command, Codec<T>)>,
+    pub(super) as_error: AsError<E>,
 }
 
-impl<Db: Database, T> Run<'_, Db, T> {
+impl<Db: Database, T, E> Run<'_, Db, T, E> {
     /// Starts attempts until one succeeds or another one is not allowed.
-    pub(super) async fn attempts<E, Kind, F, Fut>(
+    pub(super) async fn attempts<Fut>(
         &self,
-        mut cancel: Option<Cancel>,
-        mut closure: F,
+        cancel: &mut Option<Cancel>,
+        mut closure: impl FnMut(Tx<'static, Db>) -> Fut,
     ) -> Result<T, TransactionError<E>>
     where
-        F: FnMut(Tx<'static, Db>) -> Fut,
         Fut: Future<Output = Result<T, E>>,
-        E: ClosureError<Kind>,
     {
         let operation = self.settings.operation;
         let (budget, clock) = (self.settings.policy.budget, &self.transactions.clock);
@@ -51,13 +51,7 @@ impl<Db: Database, T> Run<'_, Db, T> {
                 Ok(left) => {
                     attempts += 1;
                     let mut progress = Progress::default();
-                    let attempt = self.attempt::<E, Kind, _>(
-                        attempts,
-                        left,
-                        &mut cancel,
-                        &mut closure,
-                        &mut progress,
-                    );
+                    let attempt = self.attempt(attempts, left, cancel, &mut closure, &mut progress);
                     let result = attempt.await;
                     let reason = result.as_ref().err().map(|failure| failure.reason);
                     self.update_circuit(progress.has_begun, reason);
@@ -82,7 +76,7 @@ impl<Db: Database, T> Run<'_, Db, T> {
                     metrics::retry(operation, failure.reason);
                     self.log_retry(attempts + 1, failure.reason, delay);
                     let sleep = clock.sleep(delay);
-                    if within_limits(sleep, None, &mut cancel).await.is_ok() {
+                    if within_limits(sleep, None, cancel).await.is_ok() {
                         previous = Some(failure);
                         continue;
                     }
@@ -102,7 +96,7 @@ impl<Db: Database, T> Run<'_, Db, T> {
                 reason: last.reason,
                 is_unknown,
                 cause: last.cause,
-                as_error: <E as ClosureError<Kind>>::as_error,
+                as_error: self.as_error,
             });
         }
     }
