@@ -115,6 +115,16 @@ impl HandlerError {
     pub fn into_error(self) -> impl Error + Send + Sync + 'static {
         Carried(self)
     }
+
+    /// The same failure, with the text of a second failure added: that of the handler's `followup`.
+    pub(crate) fn followed_by(self, followup: &'static str, failure: &Self) -> Self {
+        let twice = FailedTwice {
+            source: self.cause,
+            followup,
+            failure: format!("{failure:#}"),
+        };
+        Self::of_kind(self.kind, twice)
+    }
 }
 
 /// The handler failed, and the code that ran after it failed too.
@@ -127,18 +137,6 @@ struct FailedTwice {
     followup: &'static str,
     /// The text of the second failure with its causes.
     failure: String,
-}
-
-impl HandlerError {
-    /// The same failure, with the text of a second failure added: that of the handler's `followup`.
-    pub(crate) fn followed_by(self, followup: &'static str, failure: &Self) -> Self {
-        let twice = FailedTwice {
-            source: self.cause,
-            followup,
-            failure: format!("{failure:#}"),
-        };
-        Self::of_kind(self.kind, twice)
-    }
 }
 
 /// The error that `error` wraps without a text of its own: both show the same text.

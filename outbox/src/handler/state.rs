@@ -1,9 +1,6 @@
 //! [`State`]: values that the application gives to its handlers, one per type.
 
-use std::{
-    any::{Any, TypeId, type_name},
-    fmt,
-};
+use std::{any, any::TypeId, fmt};
 
 use hashbrown::HashMap;
 
@@ -50,7 +47,7 @@ impl<'a, T: Clone + Send + Sync + 'static> FromContext<'a> for State<T> {
 /// The application's values, one per type. The builder writes them; after that they are only read.
 #[derive(Default)]
 pub(crate) struct States {
-    values: HashMap<TypeId, Box<dyn Any + Send + Sync>>,
+    values: HashMap<TypeId, Box<dyn any::Any + Send + Sync>>,
 }
 
 impl States {
@@ -83,7 +80,7 @@ impl Context {
         // Start-up finds missing state. This error happens only if a user's `FromContext` takes a
         // value that its `requires` does not name.
         self.states.get::<T>().ok_or_else(|| {
-            let name = type_name::<T>();
+            let name = any::type_name::<T>();
             format!("no state of type `{name}`: give it with `.state(..)`").into()
         })
     }

@@ -10,17 +10,12 @@ use std::{
 
 use sqlx::Pool;
 
-#[cfg(feature = "testing")]
-use crate::outbox::clock::ManualClock;
+use super::{
+    DbContext as _, Operation, Outbox, Result, Shared, clock, clock::Clock, time::DatabaseTime,
+};
 use crate::{
     config::Config,
     operations::health::Liveness,
-    outbox::{
-        Outbox, Result, Shared,
-        clock::{Clock, SystemClock},
-        error::{DbContext as _, Operation},
-        time::DatabaseTime,
-    },
     record::limits::Limits,
     registry::{Registered, Registry, RegistryBuilder},
     retry::IntoPolicy,
@@ -60,7 +55,7 @@ impl<Db: Database> OutboxBuilder<Db> {
             prefix: "outbox_".to_owned(),
             limits: Limits::default(),
             time: DatabaseTime::default(),
-            clock: Arc::new(SystemClock),
+            clock: Arc::new(clock::SystemClock),
             command_retention: Some(WEEK),
             inbox_retention: Some(WEEK),
         }
@@ -68,7 +63,7 @@ impl<Db: Database> OutboxBuilder<Db> {
 
     /// The clock of the test kit decides every time, also where the clock of the database would.
     #[cfg(feature = "testing")]
-    pub(crate) fn manual_clock(mut self, clock: ManualClock) -> Self {
+    pub(crate) fn manual_clock(mut self, clock: clock::ManualClock) -> Self {
         self.clock = Arc::new(clock.clone());
         self.time.manual = Some(clock);
         self
@@ -189,17 +184,16 @@ impl<Db: Database> OutboxBuilder<Db> {
     pub async fn build(self) -> Result<Outbox<Db>> {
         self.config.check()?;
         let names = TableNames::new(self.schema, self.prefix)?;
-        let clock = Arc::clone(&self.clock);
-        let sql = Db::statements(&names)
-            .map_err(sqlx::Error::from)
-            .during(Operation::Migrate)?;
-        let transactions = Transactions::with_names(self.pool.clone(), names.clone(), clock);
+        let sql = Db::statements(&names).map_err(sqlx::Error::from);
+        let sql = sql.during(Operation::Migrate)?;
+        let (pool, clock) = (self.pool.clone(), Arc::clone(&self.clock));
+        let transactions = Transactions::with_names(pool, names.clone(), clock);
         let registry = self
             .registry
             .logs_keys(self.config.observability.log_keys)
             .on_database::<Db>()
             .build()?;
-        let shared = Shared {
+        let inner = Arc::new(Shared {
             transactions,
             command_retention: self.command_retention,
             inbox_retention: self.inbox_retention,
@@ -215,10 +209,8 @@ impl<Db: Database> OutboxBuilder<Db> {
             running: AtomicBool::default(),
             liveness: Arc::new(Liveness::new()),
             config: self.config,
-        };
-        let outbox = Outbox {
-            inner: Arc::new(shared),
-        };
+        });
+        let outbox = Outbox { inner };
         if outbox.inner.config.schema_initialization.enabled {
             outbox.migrate().await?;
         }

@@ -14,11 +14,7 @@ use crate::{
     outbox::{OutboxBuilder, Result, clock::Clock, time::DatabaseTime},
     record::limits::Limits,
     registry::Registry,
-    runtime::{
-        fetch::Fetcher,
-        settle::settler::Settler,
-        signals::{Signal, WakeSignals},
-    },
+    runtime::{fetch::Fetcher, settle::settler::Settler, signals},
     store::{self, Database, Statements, TableNames},
     transaction::Transactions,
 };
@@ -61,7 +57,7 @@ pub(crate) struct Shared<Db: Database> {
     pub(crate) registry: Registry,
     pub(crate) config: Config,
     /// Publishing, operations and the watcher raise signals here; the event loop takes them.
-    pub(crate) signals: Arc<WakeSignals>,
+    pub(crate) signals: Arc<signals::WakeSignals>,
     /// Whether a dispatcher of this outbox runs in this process.
     pub(crate) running: AtomicBool,
     /// The event loop writes it; the health probes read it.
@@ -148,7 +144,7 @@ impl<Db: Database> Outbox<Db> {
     /// the dispatcher notices a [`publish`](Self::publish) of any process within milliseconds, and
     /// every other change within `poll-interval`.
     pub fn wake(&self) {
-        self.inner.signals.raise(Signal::Requested);
+        self.inner.signals.raise(signals::Signal::Requested);
     }
 
     /// The statements of [`migrate`](Self::migrate), to be run by hand.
@@ -160,9 +156,8 @@ impl<Db: Database> Outbox<Db> {
 
 impl<Db: Database> Clone for Outbox<Db> {
     fn clone(&self) -> Self {
-        Self {
-            inner: Arc::clone(&self.inner),
-        }
+        let inner = Arc::clone(&self.inner);
+        Self { inner }
     }
 }
 

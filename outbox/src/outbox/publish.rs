@@ -40,35 +40,28 @@ impl<Db: Database> Outbox<Db> {
             return Ok(());
         }
         let span = trace::publish(E::NAME, events.len());
-        let write = self.write_all(connection, events);
-        let result = write.instrument(span.clone()).await;
+        let write = async {
+            let shared = &self.inner;
+            let trace = trace::trace_headers();
+            let records = events
+                .iter()
+                .map(|event| self.schedule(event).into_record(&trace));
+            let records = records.collect::<Result<Vec<NewRecord>>>()?;
+            let inserted = Db::insert_all(connection, &shared.sql, &records).await;
+            inserted.during(Operation::Publish)?;
+            #[cfg(feature = "testing")]
+            shared.stamp(connection, &records).await?;
+            // The caller commits later. The event loop's `on_signals` picks this signal up and polls
+            // until it finds the records.
+            shared.signals.raise(Signal::Published);
+            Ok(())
+        };
+        let result: Result<()> = write.instrument(span.clone()).await;
         let outcome = match result {
             Ok(()) => PublishOutcome::Published,
             Err(_) => PublishOutcome::Failed,
         };
         trace::published(&span, outcome);
         result
-    }
-
-    /// [`publish_all`](Self::publish_all) inside its span.
-    async fn write_all<E: OutboxEvent>(
-        &self,
-        connection: &mut Db::Connection,
-        events: &[E],
-    ) -> Result<()> {
-        let shared = &self.inner;
-        let trace = trace::trace_headers();
-        let records = events
-            .iter()
-            .map(|event| self.schedule(event).into_record(&trace))
-            .collect::<Result<Vec<NewRecord>>>()?;
-        let inserted = Db::insert_all(connection, &shared.sql, &records).await;
-        inserted.during(Operation::Publish)?;
-        #[cfg(feature = "testing")]
-        shared.stamp(connection, &records).await?;
-        // The caller commits later. The event loop's `on_signals` picks this signal up and polls
-        // until it finds the records.
-        shared.signals.raise(Signal::Published);
-        Ok(())
     }
 }

@@ -168,9 +168,9 @@ impl<Db: Database, E: OutboxEvent> Schedule<'_, Db, E> {
             record.key = key;
         }
         record.headers.extend(self.headers);
-        limits.add_trace(&mut record.headers, trace);
+        limits.add_trace(&mut record, trace);
         record.max_retries = self.max_retries.or(shared.pinned_max_retries);
-        limits.check(E::NAME, &record, dedup_key.as_deref())?;
+        limits.check(E::NAME, &record, dedup_key.as_deref().unwrap_or_default())?;
         Ok(NewRecord {
             partition: partition_of(&record.key, PARTITIONS),
             record,

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 
-use crate::record::OutboxEvent;
-use crate::{handler::HandlerError, record::Record};
+use super::{OutboxEvent, Record};
+use crate::handler::HandlerError;
 
 /// An event of any name, with its payload as JSON text.
 ///

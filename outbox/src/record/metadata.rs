@@ -5,10 +5,8 @@ use std::{collections::BTreeMap, sync::Arc};
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use crate::{
-    record::{Attempt, Record},
-    telemetry::trace::{TRACEPARENT, trace_parent, trace_state},
-};
+use super::{Attempt, Record};
+use crate::telemetry::trace::{TRACEPARENT, trace_parent, trace_state};
 
 /// Information about a record and the current attempt. A handler takes it as `&Metadata`.
 ///

@@ -5,11 +5,7 @@ use std::{sync::Arc, time::Duration};
 use tokio::{sync::Mutex, time::Instant};
 
 use super::{
-    Cause, CommandError, Reason, Step, Tx,
-    command::{Codec, Command},
-    failure::{Failure, at},
-    limits::{Cancel, within_limits},
-    run::Run,
+    Cause, CommandError, Reason, Step, Tx, command, failure::Failure, limits, run::Run,
     session::Session,
 };
 use crate::store::{CommandClaim, Database, Operator};
@@ -41,7 +37,7 @@ impl<Db: Database, T, E> Run<'_, Db, T, E> {
         &self,
         number: u32,
         left: Option<Duration>,
-        cancel: &mut Option<Cancel>,
+        cancel: &mut Option<limits::Cancel>,
         closure: impl FnOnce(Tx<'static, Db>) -> Fut,
         progress: &mut Progress,
     ) -> Result<T, Failure<E>>
@@ -51,7 +47,7 @@ impl<Db: Database, T, E> Run<'_, Db, T, E> {
         let start = Instant::now();
         let slot = Arc::new(Mutex::new(Session::none()));
         let work = self.work(number, &slot, closure, progress);
-        let ended = within_limits(work, left, cancel).await;
+        let ended = limits::within_limits(work, left, cancel).await;
         // A `Tx` that the closure kept holds the slot. The session rolls back when it is dropped.
         let returned = Arc::into_inner(slot).map(Mutex::into_inner);
         let is_kept = returned.is_none();
@@ -77,7 +73,7 @@ impl<Db: Database, T, E> Run<'_, Db, T, E> {
         let commit = session.commit(self.settings.is_read_only);
         let commit_by = left.map(|left| left.saturating_add(COMMIT_GRACE));
         let left = commit_by.map(|time| time.saturating_sub(start.elapsed()));
-        match within_limits(commit, left, &mut None).await {
+        match limits::within_limits(commit, left, &mut None).await {
             Ok(Ok(())) => Ok(result),
             Ok(Err(error)) => Err(self.classify_commit(error)),
             Err(_) => Err(Failure::new(Cause::Unanswered, Reason::CommitUnknown)),
@@ -98,7 +94,7 @@ impl<Db: Database, T, E> Run<'_, Db, T, E> {
     {
         let (pool, settings) = (&self.transactions.pool, self.settings);
         let session = Session::begin(pool, settings).await;
-        *slot.lock().await = session.map_err(at(Step::Begin))?;
+        *slot.lock().await = session.map_err(Cause::at(Step::Begin))?;
         progress.has_begun = true;
         let mut tx = Session::lend(slot, number).ok_or(Cause::Kept)?;
         if let Some((command, codec)) = &self.command {
@@ -117,7 +113,7 @@ impl<Db: Database, T, E> Run<'_, Db, T, E> {
                 Operator::<Db>::new(&mut tx, &self.transactions.names)
                     .complete_command(key, &text)
                     .await
-                    .map_err(at(Step::StoreResult))?;
+                    .map_err(Cause::at(Step::StoreResult))?;
             }
         }
         Ok(Work::Done(result))
@@ -128,15 +124,15 @@ impl<Db: Database, T, E> Run<'_, Db, T, E> {
     async fn stored_result(
         &self,
         tx: &mut Tx<'static, Db>,
-        command: &Command,
-        codec: &Codec<T>,
+        command: &command::Command,
+        codec: &command::Codec<T>,
     ) -> Result<Option<T>, Cause<E>> {
         let key = command.key(self.settings.operation);
         let fingerprint = command.fingerprint.as_deref();
         let claim = Operator::<Db>::new(tx, &self.transactions.names)
             .claim_command(key, fingerprint)
             .await
-            .map_err(at(Step::ClaimCommand))?;
+            .map_err(Cause::at(Step::ClaimCommand))?;
         match claim {
             CommandClaim::New => Ok(None),
             CommandClaim::Done { fingerprint, .. } if !command.matches(fingerprint.as_deref()) => {

@@ -45,10 +45,7 @@ impl Deadline {
     pub fn minus(self, margin: Duration) -> Self {
         Self(match self.0 {
             When::After(time) => When::After(time.saturating_sub(margin)),
-            When::At(time) => {
-                let earlier = time.checked_sub(margin).ok();
-                When::At(earlier.unwrap_or(Timestamp::MIN))
-            }
+            When::At(time) => When::At(time.checked_sub(margin).unwrap_or(Timestamp::MIN)),
         })
     }
 

@@ -95,6 +95,13 @@ named! {
 
 impl Error for Step {}
 
+impl<E> Cause<E> {
+    /// Makes a cause of a failure of the database in this step.
+    pub(super) fn at(step: Step) -> impl FnOnce(sqlx::Error) -> Self {
+        move |source| Self::Database { step, source }
+    }
+}
+
 /// Why a command cannot run under its id.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

@@ -7,11 +7,6 @@ use super::{
 };
 use crate::store::{Database, NotCommitted};
 
-/// A failure of the database in this step.
-pub(super) fn at<E>(step: Step) -> impl FnOnce(sqlx::Error) -> Cause<E> {
-    move |source| Cause::Database { step, source }
-}
-
 /// A failed attempt, or one that was not allowed to start.
 pub(super) struct Failure<E> {
     pub(super) cause: Cause<E>,
@@ -47,7 +42,7 @@ impl<Db: Database, T, E> Run<'_, Db, T, E> {
     /// unknown.
     pub(super) fn classify_commit(&self, error: NotCommitted) -> Failure<E> {
         let is_unknown = error.asked && Reason::of::<Db>(&error.source).leaves_commit_unknown();
-        let cause = at(Step::Commit)(error.source);
+        let cause = Cause::at(Step::Commit)(error.source);
         if is_unknown {
             return Failure::new(cause, Reason::CommitUnknown);
         }

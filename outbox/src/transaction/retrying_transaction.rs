@@ -6,10 +6,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use super::{
     Cause, ClosureError, CommandError, Deadline, Isolation, Reason, Stopped, TransactionError,
-    Transactions, Tx, TxRetry,
-    command::{Codec, Command},
-    limits::Cancel,
-    run::Run,
+    Transactions, Tx, TxRetry, command, limits::Cancel, run::Run,
 };
 use crate::store::Database;
 
@@ -41,7 +38,7 @@ pub struct WithoutCommand;
 
 /// A transaction with a command id: its closure succeeds at most once for each id.
 #[derive(Debug)]
-pub struct WithCommand(Result<Command, CommandError>);
+pub struct WithCommand(Result<command::Command, CommandError>);
 
 impl<Db: Database> RetryingTransaction<Db> {
     pub(super) fn new(transactions: Transactions<Db>, operation: &'static str) -> Self {
@@ -74,7 +71,7 @@ impl<Db: Database> RetryingTransaction<Db> {
             transactions: self.transactions,
             settings: self.settings,
             cancel: self.cancel,
-            command: WithCommand(Command::new(id.to_string())),
+            command: WithCommand(command::Command::new(id.to_string())),
         }
     }
 
@@ -142,7 +139,7 @@ impl<Db: Database> RetryingTransaction<Db, WithCommand> {
         let run = Run {
             transactions: &self.transactions,
             settings: &self.settings,
-            command: Some((command.map_err(refused)?, Codec::json())),
+            command: Some((command.map_err(refused)?, command::Codec::json())),
             as_error: E::as_error,
         };
         run.attempts(&mut self.cancel, closure).await

@@ -5,16 +5,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::{
-    Cause, Reason, Stopped, TransactionError, Transactions, Tx,
-    attempt::Progress,
-    budget::Bucket,
-    closure_error::AsError,
-    command::{Codec, Command},
-    deadline::{has_time, remaining},
-    decide::decide,
-    failure::Failure,
-    limits::{Cancel, within_limits},
-    log,
+    Cause, Reason, Stopped, TransactionError, Transactions, Tx, attempt::Progress, budget::Bucket,
+    closure_error::AsError, command, deadline, decide::decide, failure::Failure, limits, log,
     retrying_transaction::Settings,
 };
 use crate::{store::Database, telemetry::metrics::transactions as metrics};
@@ -23,7 +15,7 @@ use crate::{store::Database, telemetry::metrics::transactions as metrics};
 pub(super) struct Run<'a, Db: Database, T, E> {
     pub(super) transactions: &'a Transactions<Db>,
     pub(super) settings: &'a Settings,
-    pub(super) command: Option<(Command, Codec<T>)>,
+    pub(super) command: Option<(command::Command, command::Codec<T>)>,
     pub(super) as_error: AsError<E>,
 }
 
@@ -31,7 +23,7 @@ impl<Db: Database, T, E> Run<'_, Db, T, E> {
     /// Starts attempts until one succeeds or another one is not allowed.
     pub(super) async fn attempts<Fut>(
         &self,
-        cancel: &mut Option<Cancel>,
+        cancel: &mut Option<limits::Cancel>,
         mut closure: impl FnMut(Tx<'static, Db>) -> Fut,
     ) -> Result<T, TransactionError<E>>
     where
@@ -76,7 +68,7 @@ impl<Db: Database, T, E> Run<'_, Db, T, E> {
                     metrics::retry(operation, failure.reason);
                     self.log_retry(attempts + 1, failure.reason, delay);
                     let sleep = clock.sleep(delay);
-                    if within_limits(sleep, None, cancel).await.is_ok() {
+                    if limits::within_limits(sleep, None, cancel).await.is_ok() {
                         previous = Some(failure);
                         continue;
                     }
@@ -104,14 +96,14 @@ impl<Db: Database, T, E> Run<'_, Db, T, E> {
     /// Whether an attempt may start. Returns the time that is left for it.
     fn may_start(&self, attempts: u32, end: Option<Timestamp>) -> Result<Option<Duration>, Reason> {
         let now = self.transactions.clock.now();
-        let left = end.map(|end| remaining(end, now));
+        let left = end.map(|end| deadline::remaining(end, now));
         // `decide` has checked a retry already. It only must not start after the deadline.
         let needed = if attempts == 0 {
             self.settings.policy.min_attempt
         } else {
             Duration::ZERO
         };
-        if !has_time(left, needed) {
+        if !deadline::has_time(left, needed) {
             return Err(Reason::Deadline);
         }
         if !self.transactions.shared.circuit().admit(now) {
@@ -129,7 +121,7 @@ impl<Db: Database, T, E> Run<'_, Db, T, E> {
     ) -> Result<Duration, Stopped> {
         let (operation, policy) = (self.settings.operation, &self.settings.policy);
         let (shared, now) = (&self.transactions.shared, self.transactions.clock.now());
-        let left = end.map(|end| remaining(end, now));
+        let left = end.map(|end| deadline::remaining(end, now));
         let delay = decide(policy, reason, attempts, self.command.is_some(), left)?;
         if !shared.with_bucket(operation, policy.budget, now, Bucket::take) {
             return Err(Stopped::Budget);

@@ -1,9 +1,6 @@
 //! [`Tx`]: an open transaction, lent to user code.
 
-use std::{
-    fmt,
-    ops::{Deref, DerefMut},
-};
+use std::{fmt, ops};
 
 use sqlx::Transaction;
 use tokio::sync::{MutexGuard, OwnedMappedMutexGuard};
@@ -88,7 +85,7 @@ impl<'a, Db: Database> Tx<'a, Db> {
     }
 }
 
-impl<Db: Database> Deref for Tx<'_, Db> {
+impl<Db: Database> ops::Deref for Tx<'_, Db> {
     type Target = Db::Connection;
 
     fn deref(&self) -> &Self::Target {
@@ -99,7 +96,7 @@ impl<Db: Database> Deref for Tx<'_, Db> {
     }
 }
 
-impl<Db: Database> DerefMut for Tx<'_, Db> {
+impl<Db: Database> ops::DerefMut for Tx<'_, Db> {
     fn deref_mut(&mut self) -> &mut Self::Target {
         match &mut self.lent {
             Lent::ToHandler(transaction) => transaction,

@@ -110,7 +110,7 @@ fn failure_row(work: &Work, handler: &'static str, failure: Failure) -> FailureR
         part: work.part,
         handler,
         attempt: work.attempt.number,
-        kind: failure.kind_name(),
+        kind: failure.kind.name(),
         fingerprint: failure.fingerprint,
         error: failure.text,
     }
