@@ -4,6 +4,7 @@
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures_util::{FutureExt as _, future::Either};
+use jiff::Timestamp;
 use tracing::{Instrument as _, Span};
 
 use crate::{
@@ -87,7 +88,7 @@ impl HandlerEntry {
 
     async fn attempt(&self, mut context: Context, clock: &dyn Clock) -> Decision {
         let outcome = self.invoke(&mut context).await;
-        let decision = match self.decide(outcome, &context, clock) {
+        let decision = match self.decide(outcome, &context, clock.now()) {
             Decision::Failed { error, because } if self.has_fallback_for(because) => {
                 context.failure = Some(error);
                 let outcome = self.invoke_fallback(&mut context).await;
@@ -135,15 +136,11 @@ impl HandlerEntry {
         traced((self.registration.invoke)(context), self.timeout(), span)
     }
 
-    pub(crate) fn decide(
-        &self,
-        outcome: Outcome,
-        context: &Context,
-        clock: &dyn Clock,
-    ) -> Decision {
-        let (metadata, now) = (&context.metadata, clock.now());
-        let max_retries = metadata.record.max_retries;
-        decide(outcome, &metadata.attempt, max_retries, self.policy(), now)
+    pub(crate) fn decide(&self, outcome: Outcome, context: &Context, now: Timestamp) -> Decision {
+        let Metadata {
+            record, attempt, ..
+        } = &context.metadata;
+        decide(outcome, attempt, record.max_retries, self.policy(), now)
     }
 
     /// Whether the fallback runs after this failure. It takes the event, so it cannot run for a payload

@@ -94,46 +94,44 @@ impl<Db: Database> OutboxBuilder<Db> {
         self
     }
 
-    /// See [`RegistryBuilder::handler`].
-    pub fn handler<H: Registered>(mut self) -> Self {
-        self.registry = self.registry.handler::<H>();
+    fn with_registry(mut self, change: impl FnOnce(RegistryBuilder) -> RegistryBuilder) -> Self {
+        self.registry = change(self.registry);
         self
+    }
+
+    /// See [`RegistryBuilder::handler`].
+    pub fn handler<H: Registered>(self) -> Self {
+        self.with_registry(RegistryBuilder::handler::<H>)
     }
 
     /// See [`RegistryBuilder::handler_for`].
-    pub fn handler_for<H: Registered<E>, E>(mut self) -> Self {
-        self.registry = self.registry.handler_for::<H, E>();
-        self
+    pub fn handler_for<H: Registered<E>, E>(self) -> Self {
+        self.with_registry(RegistryBuilder::handler_for::<H, E>)
     }
 
     /// See [`RegistryBuilder::state`].
-    pub fn state<T: Send + Sync + 'static>(mut self, value: T) -> Self {
-        self.registry = self.registry.state(value);
-        self
+    pub fn state<T: Send + Sync + 'static>(self, value: T) -> Self {
+        self.with_registry(|registry| registry.state(value))
     }
 
     /// See [`RegistryBuilder::retry_policy`].
-    pub fn retry_policy(mut self, policy: impl IntoPolicy) -> Self {
-        self.registry = self.registry.retry_policy(policy);
-        self
+    pub fn retry_policy(self, policy: impl IntoPolicy) -> Self {
+        self.with_registry(|registry| registry.retry_policy(policy))
     }
 
     /// See [`RegistryBuilder::named_policy`].
-    pub fn named_policy(mut self, name: impl Into<String>, policy: impl IntoPolicy) -> Self {
-        self.registry = self.registry.named_policy(name, policy);
-        self
+    pub fn named_policy(self, name: impl Into<String>, policy: impl IntoPolicy) -> Self {
+        self.with_registry(|registry| registry.named_policy(name, policy))
     }
 
     /// See [`RegistryBuilder::error_name`].
-    pub fn error_name<E: Error + 'static>(mut self, name: impl Into<Cow<'static, str>>) -> Self {
-        self.registry = self.registry.error_name::<E>(name);
-        self
+    pub fn error_name<E: Error + 'static>(self, name: impl Into<Cow<'static, str>>) -> Self {
+        self.with_registry(|registry| registry.error_name::<E>(name))
     }
 
     /// Accepts that there is no handler: for a process that only publishes.
-    pub fn allow_empty(mut self) -> Self {
-        self.registry = self.registry.allow_empty();
-        self
+    pub fn allow_empty(self) -> Self {
+        self.with_registry(RegistryBuilder::allow_empty)
     }
 
     /// The settings, among them the default retry policy and whether `build` migrates the tables.

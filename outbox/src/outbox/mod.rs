@@ -4,10 +4,7 @@ mod builder;
 pub mod clock;
 pub mod error;
 pub(crate) mod named;
-#[expect(
-    clippy::module_inception,
-    reason = "the type that the room is named after"
-)]
+#[expect(clippy::module_inception, reason = "the type that names the room")]
 mod outbox;
 mod publish;
 mod schedule;

@@ -78,7 +78,7 @@ impl<Db: Database> HandlerAttempt<'_, Db> {
             Err(error) => Outcome::Failed(error),
         };
         let outcome = self.end(&mut context, outcome).await;
-        let decision = match handler.decide(outcome, &context, clock) {
+        let decision = match handler.decide(outcome, &context, clock.now()) {
             Decision::Failed { error, because } if handler.has_fallback_for(because) => {
                 context.failure = Some(error);
                 let outcome = match self.begin(&mut context, needs.fallback).await {
