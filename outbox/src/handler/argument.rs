@@ -74,32 +74,29 @@ impl<'a> FromContext<'a> for &'a HandlerError {
 /// What the arguments of a handler need from the application. The registry collects it at start-up.
 #[derive(Debug, Default)]
 pub struct Requirements {
-    pub(crate) states: Vec<RequiredState>,
+    pub(crate) states: Vec<RequiredType>,
     /// An argument is `&HandlerError`, which only a fallback can take.
     pub(crate) failure: bool,
-    /// An argument is a `Tx`.
-    pub(crate) transaction: Option<RequiredTransaction>,
+    /// An argument is a `Tx` of this database type.
+    pub(crate) transaction: Option<RequiredType>,
 }
 
-/// The database type of a `Tx` argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct RequiredTransaction {
+pub(crate) struct RequiredType {
     pub(crate) ty: TypeId,
     pub(crate) name: &'static str,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct RequiredState {
-    pub(crate) ty: TypeId,
-    pub(crate) name: &'static str,
+impl RequiredType {
+    pub(super) fn of<T: 'static>() -> Self {
+        let (ty, name) = (TypeId::of::<T>(), type_name::<T>());
+        Self { ty, name }
+    }
 }
 
 impl Requirements {
     /// The program has to give a value of type `T` with `.state(..)`.
     pub fn state<T: Send + Sync + 'static>(&mut self) {
-        self.states.push(RequiredState {
-            ty: TypeId::of::<T>(),
-            name: type_name::<T>(),
-        });
+        self.states.push(RequiredType::of::<T>());
     }
 }

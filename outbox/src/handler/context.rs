@@ -1,7 +1,6 @@
 //! [`Context`]: the values from which the arguments of a handler are made.
 
-use std::any::Any;
-use std::{fmt, sync::Arc};
+use std::{any::Any, fmt, sync::Arc};
 
 use super::{HandlerError, state::States};
 use crate::record::Metadata;
@@ -12,7 +11,7 @@ pub struct Context {
     pub(super) metadata: Metadata,
     pub(super) states: Arc<States>,
     /// The handler's failure. `Some` only while its fallback runs.
-    pub(super) failure: Option<HandlerError>,
+    pub(crate) failure: Option<HandlerError>,
     /// An [`OpenTransaction`](super::OpenTransaction) of the outbox's database, if the handler takes a `Tx`.
     pub(crate) transaction: Option<Box<dyn Any + Send + Sync>>,
 }
@@ -27,29 +26,6 @@ impl fmt::Debug for Context {
 }
 
 impl Context {
-    pub(crate) fn new(metadata: Metadata, states: Arc<States>) -> Self {
-        Self {
-            metadata,
-            states,
-            failure: None,
-            transaction: None,
-        }
-    }
-
-    /// The context for the fallback of the same attempt.
-    pub(crate) fn with_failure(self, failure: HandlerError) -> Self {
-        Self {
-            failure: Some(failure),
-            ..self
-        }
-    }
-
-    /// Returns the failure after the fallback has run. [`with_failure`](Self::with_failure) has set it.
-    pub(crate) fn into_failure(self) -> HandlerError {
-        self.failure
-            .unwrap_or_else(|| HandlerError::permanent("the handler failed"))
-    }
-
     /// The record's id, key and headers, and the number of this attempt.
     #[must_use]
     pub fn metadata(&self) -> &Metadata {

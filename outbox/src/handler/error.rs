@@ -26,6 +26,7 @@ pub type BoxError = Box<dyn Error + Send + Sync + 'static>;
 /// It is not a [`std::error::Error`] itself, because it could not be converted from every error
 /// then. [`into_error`](Self::into_error) makes one, and so does `?` in a function that returns
 /// `anyhow::Result`. The kind is kept, however deep in a chain of errors it ends up.
+#[derive(Debug)]
 pub struct HandlerError {
     kind: FailureKind,
     cause: BoxError,
@@ -114,21 +115,15 @@ impl HandlerError {
     pub fn into_error(self) -> impl Error + Send + Sync + 'static {
         Carried(self)
     }
-}
 
-/// User code that runs after a handler has failed.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Followup {
-    Fallback,
-    RetryPolicy,
-}
-
-impl fmt::Display for Followup {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Fallback => "fallback",
-            Self::RetryPolicy => "retry policy",
-        })
+    /// The same failure, with the text of a second failure added: that of the handler's `followup`.
+    pub(crate) fn followed_by(self, followup: &'static str, failure: &Self) -> Self {
+        let twice = FailedTwice {
+            source: self.cause,
+            followup,
+            failure: format!("{failure:#}"),
+        };
+        Self::of_kind(self.kind, twice)
     }
 }
 
@@ -138,21 +133,10 @@ impl fmt::Display for Followup {
 struct FailedTwice {
     /// The handler's error.
     source: BoxError,
-    followup: Followup,
+    /// The user code that failed after it.
+    followup: &'static str,
     /// The text of the second failure with its causes.
     failure: String,
-}
-
-impl HandlerError {
-    /// The same failure, with the text of a second failure added.
-    pub(crate) fn followed_by(self, followup: Followup, failure: &Self) -> Self {
-        let twice = FailedTwice {
-            source: self.cause,
-            followup,
-            failure: format!("{failure:#}"),
-        };
-        Self::of_kind(self.kind, twice)
-    }
 }
 
 /// The error that `error` wraps without a text of its own: both show the same text.
@@ -167,13 +151,9 @@ fn wrapped_in<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e (dyn Error + '
 
 impl<E: Into<BoxError> + 'static> From<E> for HandlerError {
     fn from(error: E) -> Self {
-        let cause = boxed(error);
-        let this = Self::of_kind(FailureKind::Error, cause);
-        let carried = this.find::<Carried>().map(|carried| carried.0.kind);
-        match carried {
-            Some(kind) => Self { kind, ..this },
-            None => this,
-        }
+        let this = Self::of_kind(FailureKind::Error, boxed(error));
+        let kind = this.find().map_or(this.kind, |Carried(inner)| inner.kind);
+        Self { kind, ..this }
     }
 }
 
@@ -182,10 +162,8 @@ impl<E: Into<BoxError> + 'static> From<E> for HandlerError {
 fn boxed<E: Into<BoxError> + 'static>(error: E) -> BoxError {
     let mut error = Some(error);
     let any: &mut dyn Any = &mut error;
-    if let Some(anyhow) = any
-        .downcast_mut::<Option<anyhow::Error>>()
-        .and_then(Option::take)
-    {
+    let anyhow = any.downcast_mut::<Option<anyhow::Error>>();
+    if let Some(anyhow) = anyhow.and_then(Option::take) {
         return anyhow.reallocate_into_boxed_dyn_error_without_backtrace();
     }
     // `error` is `Some` here: only the branch above takes it.
@@ -211,15 +189,6 @@ impl fmt::Display for HandlerError {
             }
         }
         Ok(())
-    }
-}
-
-impl fmt::Debug for HandlerError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HandlerError")
-            .field("kind", &self.kind)
-            .field("cause", &self.cause)
-            .finish()
     }
 }
 

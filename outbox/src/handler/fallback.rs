@@ -47,10 +47,7 @@ macro_rules! fallback_of {
         {
             async fn call(self, event: E, context: &'a Context) -> Outcome {
                 let _ = context;
-                $(let $argument = match $Argument::from_context(context) {
-                    Ok(argument) => argument,
-                    Err(error) => return Outcome::Failed(error),
-                };)*
+                $(let $argument = crate::__attempt!($Argument::from_context(context));)*
                 self(event $(, $argument)*).await.into_outcome()
             }
 

@@ -4,10 +4,11 @@
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures_util::{FutureExt as _, future::Either};
+use jiff::Timestamp;
 use tracing::{Instrument as _, Span};
 
 use crate::{
-    handler::{Context, Followup, HandlerError, Outcome, Panicked, States, TimedOut},
+    handler::{Context, HandlerError, Outcome, Panicked, States, TimedOut},
     outbox::clock::Clock,
     record::{Attempt, Metadata, Record},
     registry::{HandlerEntry, Invocation, Registry},
@@ -53,7 +54,10 @@ impl Registry {
     ) -> Decision {
         let entry = self.handler(handler);
         match entry.filter(|entry| entry.registration.event.accepts(&record.event)) {
-            Some(entry) => entry.dispatch(record, attempt, self.states(), clock).await,
+            Some(entry) => {
+                let context = entry.context(record, attempt, self.states());
+                entry.dispatch(context, clock).await
+            }
             None => Decision::NoHandler(NoHandler {
                 handler: Some(handler.to_owned()),
                 ..self.no_handler(&record.event)
@@ -67,13 +71,11 @@ impl HandlerEntry {
     /// span of the attempt begins with this call. Without a span, the future is not boxed.
     pub(crate) fn dispatch<'a>(
         &'a self,
-        record: &'a Arc<Record>,
-        attempt: Attempt,
-        states: &'a Arc<States>,
+        context: Context,
         clock: &'a dyn Clock,
     ) -> impl Future<Output = Decision> + Send + 'a {
-        let span = trace::attempt(self, record, attempt);
-        let attempt = self.attempt(record, attempt, states, clock);
+        let span = trace::attempt(self, &context.metadata.record, context.metadata.attempt);
+        let attempt = self.attempt(context, clock);
         let Some(span) = span else {
             return Either::Left(attempt);
         };
@@ -84,36 +86,24 @@ impl HandlerEntry {
         }))
     }
 
-    async fn attempt(
-        &self,
-        record: &Arc<Record>,
-        attempt: Attempt,
-        states: &Arc<States>,
-        clock: &dyn Clock,
-    ) -> Decision {
-        let mut context = self.context(record, attempt, states);
+    async fn attempt(&self, mut context: Context, clock: &dyn Clock) -> Decision {
         let outcome = self.invoke(&mut context).await;
-        let decision = match self.decide(outcome, record, attempt, clock) {
+        let decision = match self.decide(outcome, &context, clock.now()) {
             Decision::Failed { error, because } if self.has_fallback_for(because) => {
-                let mut context = context.with_failure(error);
+                context.failure = Some(error);
                 let outcome = self.invoke_fallback(&mut context).await;
-                after_fallback(context, outcome, because)
+                after_fallback(&mut context, outcome, because)
             }
             decision => decision,
         };
-        self.log_decision(record, attempt, &decision, clock);
+        self.log_decision(&context, &decision, clock);
         decision
     }
 
     /// Logs the decision. Call it inside the attempt's span, so that the line belongs to its trace.
-    pub(crate) fn log_decision(
-        &self,
-        record: &Record,
-        attempt: Attempt,
-        decision: &Decision,
-        clock: &dyn Clock,
-    ) {
+    pub(crate) fn log_decision(&self, context: &Context, decision: &Decision, clock: &dyn Clock) {
         if !matches!(decision, Decision::Completed(Completion::Handled)) {
+            let (record, attempt) = (&context.metadata.record, context.metadata.attempt);
             let now = clock.now();
             self.log.decided(self, record, attempt, decision, now);
         }
@@ -125,8 +115,16 @@ impl HandlerEntry {
         attempt: Attempt,
         states: &Arc<States>,
     ) -> Context {
-        let metadata = Metadata::new(Arc::clone(record), self.id(), attempt);
-        Context::new(metadata, Arc::clone(states))
+        Context {
+            metadata: Metadata {
+                record: Arc::clone(record),
+                handler: self.id(),
+                attempt,
+            },
+            states: Arc::clone(states),
+            failure: None,
+            transaction: None,
+        }
     }
 
     /// Runs the handler.
@@ -138,15 +136,11 @@ impl HandlerEntry {
         traced((self.registration.invoke)(context), self.timeout(), span)
     }
 
-    pub(crate) fn decide(
-        &self,
-        outcome: Outcome,
-        record: &Record,
-        attempt: Attempt,
-        clock: &dyn Clock,
-    ) -> Decision {
-        let max_retries = record.max_retries;
-        decide(outcome, &attempt, max_retries, self.policy(), clock.now())
+    pub(crate) fn decide(&self, outcome: Outcome, context: &Context, now: Timestamp) -> Decision {
+        let Metadata {
+            record, attempt, ..
+        } = &context.metadata;
+        decide(outcome, attempt, record.max_retries, self.policy(), now)
     }
 
     /// Whether the fallback runs after this failure. It takes the event, so it cannot run for a payload
@@ -169,20 +163,17 @@ impl HandlerEntry {
 
 /// The decision about a failed handler after its fallback has run.
 pub(crate) fn after_fallback(
-    context: Context,
+    context: &mut Context,
     outcome: Outcome,
     because: FailedBecause,
 ) -> Decision {
-    let error = context.into_failure();
-    match outcome {
-        Outcome::Handled | Outcome::Skipped => {
-            Decision::Completed(Completion::FellBack { error, because })
-        }
-        Outcome::Failed(of_fallback) => Decision::Failed {
-            error: error.followed_by(Followup::Fallback, &of_fallback),
-            because,
-        },
-    }
+    let failure = context.failure.take();
+    let error = failure.unwrap_or_else(|| HandlerError::permanent("the handler failed"));
+    let Outcome::Failed(of_fallback) = outcome else {
+        return Decision::Completed(Completion::FellBack { error, because });
+    };
+    let error = error.followed_by("fallback", &of_fallback);
+    Decision::Failed { error, because }
 }
 
 /// Runs an invocation inside its span, if tracing is on.

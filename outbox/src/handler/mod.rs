@@ -24,7 +24,6 @@ mod transaction;
 
 pub use argument::{FromContext, Requirements};
 pub use context::Context;
-pub(crate) use error::Followup;
 pub use error::{BoxError, FailureKind, HandlerError, Panicked, TimedOut};
 pub use fallback::Fallback;
 pub use outcome::{IntoOutcome, Outcome};

@@ -29,7 +29,7 @@ impl<E: OutboxEvent> ReceivedEvent for E {
     });
 
     fn receive(context: &Context) -> Result<Self, HandlerError> {
-        context.metadata.record().decode()
+        context.metadata.record.decode()
     }
 }
 
@@ -37,7 +37,8 @@ impl ReceivedEvent for AnyEvent {
     const MATCH: EventMatch = EventMatch::Patterns(&["*"]);
 
     fn receive(context: &Context) -> Result<Self, HandlerError> {
-        Ok(Self::new(context.metadata.record().clone()))
+        let record = context.metadata.record.clone();
+        Ok(Self { record })
     }
 }
 

@@ -1,9 +1,6 @@
 //! [`State`]: values that the application gives to its handlers, one per type.
 
-use std::{
-    any::{Any, TypeId, type_name},
-    fmt,
-};
+use std::{any, any::TypeId, fmt};
 
 use hashbrown::HashMap;
 
@@ -50,7 +47,7 @@ impl<'a, T: Clone + Send + Sync + 'static> FromContext<'a> for State<T> {
 /// The application's values, one per type. The builder writes them; after that they are only read.
 #[derive(Default)]
 pub(crate) struct States {
-    values: HashMap<TypeId, Box<dyn Any + Send + Sync>>,
+    values: HashMap<TypeId, Box<dyn any::Any + Send + Sync>>,
 }
 
 impl States {
@@ -74,20 +71,17 @@ impl fmt::Debug for States {
     }
 }
 
-/// Start-up finds missing state. This error happens only if a user's `FromContext` takes a value that
-/// its `requires` does not name.
-#[derive(Debug, thiserror::Error)]
-#[error("no state of type `{0}`: give it with `.state(..)`")]
-struct MissingState(&'static str);
-
 impl Context {
     /// The value of type `T` that the application gave with `.state(..)`.
     ///
     /// # Errors
     /// There is no such value. [`FromContext::requires`] makes start-up fail instead.
     pub fn state<T: Send + Sync + 'static>(&self) -> Result<&T, HandlerError> {
-        self.states
-            .get::<T>()
-            .ok_or_else(|| MissingState(type_name::<T>()).into())
+        // Start-up finds missing state. This error happens only if a user's `FromContext` takes a
+        // value that its `requires` does not name.
+        self.states.get::<T>().ok_or_else(|| {
+            let name = any::type_name::<T>();
+            format!("no state of type `{name}`: give it with `.state(..)`").into()
+        })
     }
 }

@@ -10,17 +10,12 @@ use std::{
 
 use sqlx::Pool;
 
-#[cfg(feature = "testing")]
-use crate::outbox::clock::ManualClock;
+use super::{
+    DbContext as _, Operation, Outbox, Result, Shared, clock, clock::Clock, time::DatabaseTime,
+};
 use crate::{
     config::Config,
     operations::health::Liveness,
-    outbox::{
-        Outbox, PARTITIONS, Result, Shared,
-        clock::{Clock, SystemClock},
-        error::{DbContext as _, Operation},
-        time::DatabaseTime,
-    },
     record::limits::Limits,
     registry::{Registered, Registry, RegistryBuilder},
     retry::IntoPolicy,
@@ -60,7 +55,7 @@ impl<Db: Database> OutboxBuilder<Db> {
             prefix: "outbox_".to_owned(),
             limits: Limits::default(),
             time: DatabaseTime::default(),
-            clock: Arc::new(SystemClock),
+            clock: Arc::new(clock::SystemClock),
             command_retention: Some(WEEK),
             inbox_retention: Some(WEEK),
         }
@@ -68,7 +63,7 @@ impl<Db: Database> OutboxBuilder<Db> {
 
     /// The clock of the test kit decides every time, also where the clock of the database would.
     #[cfg(feature = "testing")]
-    pub(crate) fn manual_clock(mut self, clock: ManualClock) -> Self {
+    pub(crate) fn manual_clock(mut self, clock: clock::ManualClock) -> Self {
         self.clock = Arc::new(clock.clone());
         self.time.manual = Some(clock);
         self
@@ -99,46 +94,44 @@ impl<Db: Database> OutboxBuilder<Db> {
         self
     }
 
-    /// See [`RegistryBuilder::handler`].
-    pub fn handler<H: Registered>(mut self) -> Self {
-        self.registry = self.registry.handler::<H>();
+    fn with_registry(mut self, change: impl FnOnce(RegistryBuilder) -> RegistryBuilder) -> Self {
+        self.registry = change(self.registry);
         self
+    }
+
+    /// See [`RegistryBuilder::handler`].
+    pub fn handler<H: Registered>(self) -> Self {
+        self.with_registry(RegistryBuilder::handler::<H>)
     }
 
     /// See [`RegistryBuilder::handler_for`].
-    pub fn handler_for<H: Registered<E>, E>(mut self) -> Self {
-        self.registry = self.registry.handler_for::<H, E>();
-        self
+    pub fn handler_for<H: Registered<E>, E>(self) -> Self {
+        self.with_registry(RegistryBuilder::handler_for::<H, E>)
     }
 
     /// See [`RegistryBuilder::state`].
-    pub fn state<T: Send + Sync + 'static>(mut self, value: T) -> Self {
-        self.registry = self.registry.state(value);
-        self
+    pub fn state<T: Send + Sync + 'static>(self, value: T) -> Self {
+        self.with_registry(|registry| registry.state(value))
     }
 
     /// See [`RegistryBuilder::retry_policy`].
-    pub fn retry_policy(mut self, policy: impl IntoPolicy) -> Self {
-        self.registry = self.registry.retry_policy(policy);
-        self
+    pub fn retry_policy(self, policy: impl IntoPolicy) -> Self {
+        self.with_registry(|registry| registry.retry_policy(policy))
     }
 
     /// See [`RegistryBuilder::named_policy`].
-    pub fn named_policy(mut self, name: impl Into<String>, policy: impl IntoPolicy) -> Self {
-        self.registry = self.registry.named_policy(name, policy);
-        self
+    pub fn named_policy(self, name: impl Into<String>, policy: impl IntoPolicy) -> Self {
+        self.with_registry(|registry| registry.named_policy(name, policy))
     }
 
     /// See [`RegistryBuilder::error_name`].
-    pub fn error_name<E: Error + 'static>(mut self, name: impl Into<Cow<'static, str>>) -> Self {
-        self.registry = self.registry.error_name::<E>(name);
-        self
+    pub fn error_name<E: Error + 'static>(self, name: impl Into<Cow<'static, str>>) -> Self {
+        self.with_registry(|registry| registry.error_name::<E>(name))
     }
 
     /// Accepts that there is no handler: for a process that only publishes.
-    pub fn allow_empty(mut self) -> Self {
-        self.registry = self.registry.allow_empty();
-        self
+    pub fn allow_empty(self) -> Self {
+        self.with_registry(RegistryBuilder::allow_empty)
     }
 
     /// The settings, among them the default retry policy and whether `build` migrates the tables.
@@ -189,17 +182,16 @@ impl<Db: Database> OutboxBuilder<Db> {
     pub async fn build(self) -> Result<Outbox<Db>> {
         self.config.check()?;
         let names = TableNames::new(self.schema, self.prefix)?;
-        let clock = Arc::clone(&self.clock);
-        let sql = Db::statements(&names)
-            .map_err(sqlx::Error::from)
-            .during(Operation::Migrate)?;
-        let transactions = Transactions::with_names(self.pool.clone(), names.clone(), clock);
+        let sql = Db::statements(&names).map_err(sqlx::Error::from);
+        let sql = sql.during(Operation::Migrate)?;
+        let (pool, clock) = (self.pool.clone(), Arc::clone(&self.clock));
+        let transactions = Transactions::with_names(pool, names.clone(), clock);
         let registry = self
             .registry
             .logs_keys(self.config.observability.log_keys)
             .on_database::<Db>()
             .build()?;
-        let shared = Shared {
+        let inner = Arc::new(Shared {
             transactions,
             command_retention: self.command_retention,
             inbox_retention: self.inbox_retention,
@@ -210,16 +202,13 @@ impl<Db: Database> OutboxBuilder<Db> {
             registry,
             pool: self.pool,
             limits: self.limits,
-            partitions: PARTITIONS,
             pinned_max_retries: self.config.retry.pinned_max_retries(),
             signals: Arc::default(),
             running: AtomicBool::default(),
             liveness: Arc::new(Liveness::new()),
             config: self.config,
-        };
-        let outbox = Outbox {
-            inner: Arc::new(shared),
-        };
+        });
+        let outbox = Outbox { inner };
         if outbox.inner.config.schema_initialization.enabled {
             outbox.migrate().await?;
         }

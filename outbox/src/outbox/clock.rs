@@ -84,9 +84,8 @@ impl ManualClock {
     /// A clock that starts at this time.
     #[must_use]
     pub fn at(now: Timestamp) -> Self {
-        Self {
-            now: Arc::new(Mutex::new(now)),
-        }
+        let now = Arc::new(Mutex::new(now));
+        Self { now }
     }
 
     /// Advances this clock and all of its clones.
@@ -107,8 +106,7 @@ pub(crate) const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// `start` plus `by`, or the latest timestamp if that overflows.
 pub(crate) fn later(start: Timestamp, by: Duration) -> Timestamp {
-    SignedDuration::try_from(by)
-        .ok()
-        .and_then(|by| start.checked_add(by).ok())
-        .unwrap_or(Timestamp::MAX)
+    let by = SignedDuration::try_from(by).ok();
+    let later = by.and_then(|by| start.checked_add(by).ok());
+    later.unwrap_or(Timestamp::MAX)
 }

@@ -1,7 +1,6 @@
 //! [`Error`]: everything that can fail on a stored outbox.
 
-use std::fmt;
-
+use super::named::named;
 use crate::{config::ConfigError, record::EventError, registry::RegistryError};
 
 /// An error of a stored outbox.
@@ -99,34 +98,6 @@ pub enum Error {
 
 /// A result of a stored outbox.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
-
-/// Defines an enum and the stable text of each variant: `as_str` and `Display`.
-macro_rules! named {
-    ($(#[$attribute:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $text:literal,)* }) => {
-        $(#[$attribute])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        #[non_exhaustive]
-        pub enum $name {
-            $($(#[$doc])* $variant,)*
-        }
-
-        impl $name {
-            /// The text that [`Display`](fmt::Display) writes.
-            #[must_use]
-            pub const fn as_str(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $text,)*
-                }
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.pad(self.as_str())
-            }
-        }
-    };
-}
 
 named! {
     /// What the library did when the database failed. [`as_str`](Self::as_str) is a stable

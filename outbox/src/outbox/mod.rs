@@ -3,16 +3,15 @@
 mod builder;
 pub mod clock;
 pub mod error;
-#[expect(
-    clippy::module_inception,
-    reason = "the type that the room is named after"
-)]
+pub(crate) mod named;
+#[expect(clippy::module_inception, reason = "the type that names the room")]
 mod outbox;
 mod publish;
 mod schedule;
 mod time;
 
 pub use builder::OutboxBuilder;
+pub(crate) use error::{DbContext, Operation};
 pub use error::{Error, Result};
 pub use outbox::Outbox;
 pub(crate) use outbox::{PARTITIONS, Shared};

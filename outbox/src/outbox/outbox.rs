@@ -14,11 +14,7 @@ use crate::{
     outbox::{OutboxBuilder, Result, clock::Clock, time::DatabaseTime},
     record::limits::Limits,
     registry::Registry,
-    runtime::{
-        fetch::Fetcher,
-        settle::settler::Settler,
-        signals::{Signal, WakeSignals},
-    },
+    runtime::{fetch::Fetcher, settle::settler::Settler, signals},
     store::{self, Database, Statements, TableNames},
     transaction::Transactions,
 };
@@ -61,7 +57,7 @@ pub(crate) struct Shared<Db: Database> {
     pub(crate) registry: Registry,
     pub(crate) config: Config,
     /// Publishing, operations and the watcher raise signals here; the event loop takes them.
-    pub(crate) signals: Arc<WakeSignals>,
+    pub(crate) signals: Arc<signals::WakeSignals>,
     /// Whether a dispatcher of this outbox runs in this process.
     pub(crate) running: AtomicBool,
     /// The event loop writes it; the health probes read it.
@@ -70,7 +66,6 @@ pub(crate) struct Shared<Db: Database> {
     /// Every statement of publishing and of the dispatcher on these tables.
     pub(crate) sql: Arc<Statements<Db>>,
     pub(super) limits: Limits,
-    pub(crate) partitions: u16,
     /// The `max_retries` of a record whose publisher gave none, if `retry.pin-at-schedule` is on.
     pub(super) pinned_max_retries: Option<u32>,
     pub(crate) clock: Arc<dyn Clock>,
@@ -87,11 +82,8 @@ impl<Db: Database> Shared<Db> {
     }
 
     pub(crate) fn settler(&self) -> Settler<Db> {
-        Settler::new(
-            self.pool.clone(),
-            Arc::clone(&self.sql),
-            self.keeps_completed(),
-        )
+        let (pool, sql) = (self.pool.clone(), Arc::clone(&self.sql));
+        Settler::new(pool, sql, self.keeps_completed())
     }
 
     /// Whether completed records stay in the table for a time.
@@ -133,13 +125,8 @@ impl<Db: Database> Outbox<Db> {
     /// The interface for people on call: count, list, replay, discard, pause.
     #[must_use]
     pub fn operations(&self) -> Operations<'_, Db> {
-        let Shared {
-            pool,
-            names,
-            signals,
-            ..
-        } = &*self.inner;
-        Operations::new(pool, names, self.inner.partitions, Some(signals))
+        let (pool, names) = (&self.inner.pool, &self.inner.names);
+        Operations::new(pool, names, PARTITIONS, Some(&self.inner.signals))
     }
 
     /// Creates or updates the tables. Does nothing if they are up to date. Many processes may call
@@ -157,7 +144,7 @@ impl<Db: Database> Outbox<Db> {
     /// the dispatcher notices a [`publish`](Self::publish) of any process within milliseconds, and
     /// every other change within `poll-interval`.
     pub fn wake(&self) {
-        self.inner.signals.raise(Signal::Requested);
+        self.inner.signals.raise(signals::Signal::Requested);
     }
 
     /// The statements of [`migrate`](Self::migrate), to be run by hand.
@@ -169,9 +156,8 @@ impl<Db: Database> Outbox<Db> {
 
 impl<Db: Database> Clone for Outbox<Db> {
     fn clone(&self) -> Self {
-        Self {
-            inner: Arc::clone(&self.inner),
-        }
+        let inner = Arc::clone(&self.inner);
+        Self { inner }
     }
 }
 

@@ -6,10 +6,7 @@ use jiff::Timestamp;
 use tracing::{Instrument as _, Span};
 
 use crate::{
-    outbox::{
-        Outbox, Result,
-        error::{DbContext as _, Operation},
-    },
+    outbox::{DbContext as _, Operation, Outbox, PARTITIONS, Result},
     record::{OutboxEvent, Record, partition::partition_of},
     runtime::signals::Signal,
     store::{Database, Due, NewRecord},
@@ -43,10 +40,33 @@ pub enum Scheduled {
     Duplicate,
 }
 
-impl<'a, Db: Database, E: OutboxEvent> Schedule<'a, Db, E> {
-    pub(super) fn new(outbox: &'a Outbox<Db>, event: &'a E) -> Self {
-        Self {
-            outbox,
+impl<Db: Database> Outbox<Db> {
+    /// Like [`publish`](Self::publish), with options: key, due time, dedup key, headers, retries.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use outbox::{Database, Outbox, OutboxEvent, Scheduled};
+    /// # #[derive(serde::Serialize, serde::Deserialize, OutboxEvent)]
+    /// # #[outbox_event(name = "order.created", key = order_id)]
+    /// # struct OrderCreated { order_id: i64 }
+    /// async fn remind(outbox: &Outbox<sqlx::Sqlite>, tx: &mut sqlx::SqliteConnection) -> outbox::Result<()> {
+    ///     let event = OrderCreated { order_id: 7 };
+    ///     let sent = outbox
+    ///         .schedule(&event)
+    ///         .delay(Duration::from_secs(3600))
+    ///         .dedup_key("reminder/7")
+    ///         .header("tenant", "acme")
+    ///         .send(tx)
+    ///         .await?;
+    ///     if sent == Scheduled::Duplicate {
+    ///         println!("was sent before");
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
+    pub fn schedule<'a, E: OutboxEvent>(&'a self, event: &'a E) -> Schedule<'a, Db, E> {
+        Schedule {
+            outbox: self,
             event,
             key: None,
             due: Due::Now,
@@ -55,7 +75,9 @@ impl<'a, Db: Database, E: OutboxEvent> Schedule<'a, Db, E> {
             max_retries: None,
         }
     }
+}
 
+impl<Db: Database, E: OutboxEvent> Schedule<'_, Db, E> {
     /// Uses this key instead of the key of the event.
     pub fn key(mut self, key: impl fmt::Display) -> Self {
         self.key = Some(key.to_string());
@@ -121,13 +143,10 @@ impl<'a, Db: Database, E: OutboxEvent> Schedule<'a, Db, E> {
         if shared.config.observability.log_keys {
             span.record("key", &*record.record.key);
         }
-        let inserted = Db::insert(connection, &shared.sql, &record)
-            .await
-            .during(Operation::Publish)?;
-        shared
-            .stamp(connection, std::slice::from_ref(&record))
-            .await
-            .during(Operation::Publish)?;
+        let inserted = Db::insert(connection, &shared.sql, &record).await;
+        let inserted = inserted.during(Operation::Publish)?;
+        #[cfg(feature = "testing")]
+        shared.stamp(connection, &[record]).await?;
         // The caller commits later. The event loop's `on_signals` picks this signal up and polls
         // until it finds the record.
         match due {
@@ -143,21 +162,20 @@ impl<'a, Db: Database, E: OutboxEvent> Schedule<'a, Db, E> {
     /// The row to insert. It belongs to this trace, unless its headers name another.
     pub(super) fn into_record(self, trace: &[(String, String)]) -> Result<NewRecord> {
         let shared = &self.outbox.inner;
+        let (limits, dedup_key) = (&shared.limits, self.dedup_key);
         let mut record = Record::of(self.event, &*shared.clock)?;
         if let Some(key) = self.key {
             record.key = key;
         }
         record.headers.extend(self.headers);
-        shared.limits.add_trace(&mut record.headers, trace);
+        limits.add_trace(&mut record, trace);
         record.max_retries = self.max_retries.or(shared.pinned_max_retries);
-        shared
-            .limits
-            .check(E::NAME, &record, self.dedup_key.as_deref())?;
+        limits.check(E::NAME, &record, dedup_key.as_deref().unwrap_or_default())?;
         Ok(NewRecord {
-            partition: partition_of(&record.key, shared.partitions),
+            partition: partition_of(&record.key, PARTITIONS),
             record,
             due: shared.due(self.due),
-            dedup_key: self.dedup_key,
+            dedup_key,
         })
     }
 }

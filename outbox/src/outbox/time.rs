@@ -2,14 +2,10 @@
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use super::Shared;
 #[cfg(feature = "testing")]
-use crate::outbox::clock::{Clock as _, ManualClock, later};
-#[cfg(feature = "testing")]
-use crate::store::NewRecord;
-use crate::{
-    outbox::Shared,
-    store::{Database, Due},
-};
+use super::{DbContext as _, Operation, Result, clock, clock::Clock as _};
+use crate::store::{Database, Due};
 
 /// How the time of an outbox differs from the clock of its database. Without the test kit it does
 /// not: the offset is zero, and there is no manual clock.
@@ -19,7 +15,7 @@ pub(super) struct DatabaseTime {
     offset: AtomicI64,
     /// The clock of the test kit.
     #[cfg(feature = "testing")]
-    pub(super) manual: Option<ManualClock>,
+    pub(super) manual: Option<clock::ManualClock>,
 }
 
 impl<Db: Database> Shared<Db> {
@@ -37,7 +33,7 @@ impl<Db: Database> Shared<Db> {
     pub(super) fn due(&self, due: Due) -> Due {
         #[cfg(feature = "testing")]
         if let (Some(clock), Due::In(delay)) = (&self.time.manual, due) {
-            return Due::At(later(clock.now(), delay));
+            return Due::At(clock::later(clock.now(), delay));
         }
         due.shifted(self.offset())
     }
@@ -47,26 +43,16 @@ impl<Db: Database> Shared<Db> {
     pub(super) async fn stamp(
         &self,
         connection: &mut Db::Connection,
-        records: &[NewRecord],
-    ) -> Result<(), sqlx::Error> {
+        records: &[crate::store::NewRecord],
+    ) -> Result<()> {
         let Some(clock) = &self.time.manual else {
             return Ok(());
         };
         for new in records {
             let (id, at) = (new.record.event_id, clock.now().as_microsecond());
-            Db::stamp(connection, &self.names, id, at).await?;
+            let stamped = Db::stamp(connection, &self.names, id, at).await;
+            stamped.during(Operation::Publish)?;
         }
-        Ok(())
-    }
-
-    /// Sets nothing: only the test kit has a time of its own.
-    #[cfg(not(feature = "testing"))]
-    #[expect(clippy::unused_async, reason = "the test kit's version waits")]
-    pub(super) async fn stamp(
-        &self,
-        _: &mut Db::Connection,
-        _: &[crate::store::NewRecord],
-    ) -> Result<(), sqlx::Error> {
         Ok(())
     }
 }

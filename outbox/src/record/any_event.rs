@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 
-use crate::record::OutboxEvent;
-use crate::{handler::HandlerError, record::Record};
+use super::{OutboxEvent, Record};
+use crate::handler::HandlerError;
 
 /// An event of any name, with its payload as JSON text.
 ///
@@ -23,14 +23,10 @@ use crate::{handler::HandlerError, record::Record};
 /// Without `events` the handler receives every event.
 #[derive(Debug, Clone)]
 pub struct AnyEvent {
-    record: Arc<Record>,
+    pub(crate) record: Arc<Record>,
 }
 
 impl AnyEvent {
-    pub(crate) fn new(record: Arc<Record>) -> Self {
-        Self { record }
-    }
-
     /// The stored name of the event.
     #[must_use]
     pub fn name(&self) -> &str {

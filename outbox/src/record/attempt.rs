@@ -41,9 +41,3 @@ impl Attempt {
         self.number > 1
     }
 }
-
-impl Default for Attempt {
-    fn default() -> Self {
-        Self::first()
-    }
-}

@@ -33,11 +33,6 @@ impl Failure {
             text,
         }
     }
-
-    /// The stored name of its kind.
-    pub(crate) fn kind_name(&self) -> &'static str {
-        self.kind.name()
-    }
 }
 
 impl FailureKind {

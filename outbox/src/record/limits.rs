@@ -1,7 +1,5 @@
 //! [`Limits`]: checked before any SQL, so that a refused event leaves the transaction usable.
 
-use std::collections::BTreeMap;
-
 use crate::{
     outbox::{Error, Result, error::Field},
     record::{Record, record::LONGEST_NAME},
@@ -37,11 +35,8 @@ impl Default for Limits {
 impl Limits {
     /// Adds the headers of a trace, unless the publisher has set a `traceparent`. Leaves them out if
     /// they would exceed the limit: tracing must not cause an event to be refused.
-    pub(crate) fn add_trace(
-        &self,
-        headers: &mut BTreeMap<String, String>,
-        trace: &[(String, String)],
-    ) {
+    pub(crate) fn add_trace(&self, record: &mut Record, trace: &[(String, String)]) {
+        let headers = &mut record.headers;
         let bytes: usize = bytes(headers.iter()) + bytes(trace.iter().map(|(n, v)| (n, v)));
         if trace.is_empty() || headers.contains_key(TRACEPARENT) || bytes > self.header_bytes {
             return;
@@ -51,11 +46,12 @@ impl Limits {
         headers.extend(trace.iter().cloned());
     }
 
+    /// `dedup_key` is empty if there is none.
     pub(crate) fn check(
         &self,
         event: &'static str,
         record: &Record,
-        dedup_key: Option<&str>,
+        dedup_key: &str,
     ) -> Result<()> {
         let within = |field, actual, limit| {
             if actual <= limit {
@@ -68,7 +64,6 @@ impl Limits {
                 limit,
             })
         };
-        let dedup_key = dedup_key.unwrap_or_default();
         within(Field::Payload, record.payload.len(), self.payload_bytes)?;
         let header_bytes = bytes(record.headers.iter());
         within(Field::Headers, header_bytes, self.header_bytes)?;

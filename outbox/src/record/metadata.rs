@@ -5,10 +5,8 @@ use std::{collections::BTreeMap, sync::Arc};
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use crate::{
-    record::{Attempt, Record},
-    telemetry::trace::{TRACEPARENT, trace_parent, trace_state},
-};
+use super::{Attempt, Record};
+use crate::telemetry::trace::{TRACEPARENT, trace_parent, trace_state};
 
 /// Information about a record and the current attempt. A handler takes it as `&Metadata`.
 ///
@@ -28,20 +26,12 @@ use crate::{
 /// ```
 #[derive(Debug, Clone)]
 pub struct Metadata {
-    record: Arc<Record>,
-    handler: &'static str,
-    attempt: Attempt,
+    pub(crate) record: Arc<Record>,
+    pub(crate) handler: &'static str,
+    pub(crate) attempt: Attempt,
 }
 
 impl Metadata {
-    pub(crate) fn new(record: Arc<Record>, handler: &'static str, attempt: Attempt) -> Self {
-        Self {
-            record,
-            handler,
-            attempt,
-        }
-    }
-
     /// The position of the record in the order of all records.
     #[must_use]
     pub fn record_id(&self) -> i64 {
@@ -121,9 +111,5 @@ impl Metadata {
     pub fn trace_state(&self) -> Option<&str> {
         self.trace_context()?;
         trace_state(&self.record.headers)
-    }
-
-    pub(crate) fn record(&self) -> &Arc<Record> {
-        &self.record
     }
 }

@@ -8,10 +8,7 @@ pub(crate) mod limits;
 mod metadata;
 mod name_pattern;
 pub(crate) mod partition;
-#[expect(
-    clippy::module_inception,
-    reason = "the record among the words of the record"
-)]
+#[expect(clippy::module_inception, reason = "the record among its words")]
 mod record;
 mod status;
 

@@ -14,10 +14,8 @@ fn murmur3(bytes: &[u8]) -> u32 {
     for block in &mut blocks {
         if let Ok(block) = <[u8; 4]>::try_from(block) {
             hash ^= scramble(u32::from_le_bytes(block));
-            hash = hash
-                .rotate_left(13)
-                .wrapping_mul(5)
-                .wrapping_add(0xe654_6b64);
+            hash = hash.rotate_left(13).wrapping_mul(5);
+            hash = hash.wrapping_add(0xe654_6b64);
         }
     }
     let mut tail = [0; 4];
@@ -33,10 +31,8 @@ fn murmur3(bytes: &[u8]) -> u32 {
 }
 
 fn scramble(block: u32) -> u32 {
-    block
-        .wrapping_mul(0xcc9e_2d51)
-        .rotate_left(15)
-        .wrapping_mul(0x1b87_3593)
+    let product = block.wrapping_mul(0xcc9e_2d51);
+    product.rotate_left(15).wrapping_mul(0x1b87_3593)
 }
 
 #[cfg(test)]

@@ -1,100 +1,67 @@
 //! The statuses of records and deliveries, and which of them may follow which.
 
-use std::fmt;
+use crate::outbox::named::named;
 
-use serde::Serialize;
-
-/// What a record waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "lowercase")]
-#[non_exhaustive]
-pub enum RecordStatus {
-    /// To be handled as soon as possible.
-    Pending,
-    /// To be handled at a later time, as its publisher said.
-    Scheduled,
-    /// Put aside: no handler was there for its event.
-    Unhandled,
-    /// Some of its handlers did not finish at once; each has a delivery of its own.
-    Split,
-    /// Every handler is done with it.
-    Completed,
-    /// Given up by a person; or the last of its deliveries was.
-    Discarded,
-}
-
-/// What a delivery waits for: a record for one handler that did not finish with it at once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "lowercase")]
-#[non_exhaustive]
-pub enum DeliveryStatus {
-    /// Behind an earlier one of its lane.
-    Waiting,
-    /// For the time of its next attempt.
-    Retrying,
-    /// For a person: the handler failed for good.
-    Failed,
-    /// For nothing: its handler is done.
-    Completed,
-    /// For nothing: given up by a person.
-    Discarded,
-}
-
-impl RecordStatus {
-    pub(crate) const ALL: [Self; 6] = [
-        Self::Pending,
-        Self::Scheduled,
-        Self::Unhandled,
-        Self::Split,
-        Self::Completed,
-        Self::Discarded,
-    ];
-
-    /// As it is stored.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Scheduled => "scheduled",
-            Self::Unhandled => "unhandled",
-            Self::Split => "split",
-            Self::Completed => "completed",
-            Self::Discarded => "discarded",
+/// Defines an enum of statuses. The text of each is stored, and is the status in JSON.
+macro_rules! statuses {
+    ($(#[$attribute:meta])* $name:ident of a $row:literal {
+        $($(#[$doc:meta])* $status:ident = $text:literal,)*
+    }) => {
+        named! {
+            $(#[$attribute])*
+            #[derive(serde::Serialize)]
+            $name { $($(#[$doc])* #[serde(rename = $text)] $status = $text,)* }
         }
-    }
 
-    pub(crate) fn stored(text: &str) -> Result<Self, sqlx::Error> {
-        let mut all = Self::ALL.into_iter();
-        all.find(|status| status.as_str() == text)
-            .ok_or_else(|| unknown("record"))
+        impl $name {
+            #[cfg(test)]
+            pub(crate) const ALL: &[Self] = &[$(Self::$status),*];
+
+            /// The status with this text. Fails if a newer version of the library, or a person,
+            /// has stored another one.
+            pub(crate) fn stored(text: &str) -> Result<Self, sqlx::Error> {
+                const UNKNOWN: &str =
+                    concat!("the status of a ", $row, " is none that this version knows");
+                match text {
+                    $($text => Ok(Self::$status),)*
+                    _ => Err(sqlx::Error::Decode(UNKNOWN.into())),
+                }
+            }
+        }
+    };
+}
+
+statuses! {
+    /// What a record waits for.
+    RecordStatus of a "record" {
+        /// To be handled as soon as possible.
+        Pending = "pending",
+        /// To be handled at a later time, as its publisher said.
+        Scheduled = "scheduled",
+        /// Put aside: no handler was there for its event.
+        Unhandled = "unhandled",
+        /// Some of its handlers did not finish at once; each has a delivery of its own.
+        Split = "split",
+        /// Every handler is done with it.
+        Completed = "completed",
+        /// Given up by a person; or the last of its deliveries was.
+        Discarded = "discarded",
     }
 }
 
-impl DeliveryStatus {
-    pub(crate) const ALL: [Self; 5] = [
-        Self::Waiting,
-        Self::Retrying,
-        Self::Failed,
-        Self::Completed,
-        Self::Discarded,
-    ];
-
-    /// As it is stored.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Waiting => "waiting",
-            Self::Retrying => "retrying",
-            Self::Failed => "failed",
-            Self::Completed => "completed",
-            Self::Discarded => "discarded",
-        }
-    }
-
-    pub(crate) fn stored(text: &str) -> Result<Self, sqlx::Error> {
-        let mut all = Self::ALL.into_iter();
-        all.find(|status| status.as_str() == text)
-            .ok_or_else(|| unknown("delivery"))
+statuses! {
+    /// What a delivery waits for: a record for one handler that did not finish with it at once.
+    DeliveryStatus of a "delivery" {
+        /// Behind an earlier one of its lane.
+        Waiting = "waiting",
+        /// For the time of its next attempt.
+        Retrying = "retrying",
+        /// For a person: the handler failed for good.
+        Failed = "failed",
+        /// For nothing: its handler is done.
+        Completed = "completed",
+        /// For nothing: given up by a person.
+        Discarded = "discarded",
     }
 }
 
@@ -220,34 +187,17 @@ impl DeliveryStatus {
     }
 }
 
-/// A status that this version does not know: a newer one has been here, or a hand.
-fn unknown(of: &str) -> sqlx::Error {
-    sqlx::Error::Decode(format!("the status of a {of} is none that this version knows").into())
-}
-
-impl fmt::Display for RecordStatus {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl fmt::Display for DeliveryStatus {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn every_status_is_found_again_as_it_is_stored() {
-        for status in RecordStatus::ALL {
+        for &status in RecordStatus::ALL {
             assert_eq!(RecordStatus::stored(status.as_str()).unwrap(), status);
             assert_eq!(serde_json::to_value(status).unwrap(), status.as_str());
         }
-        for status in DeliveryStatus::ALL {
+        for &status in DeliveryStatus::ALL {
             assert_eq!(DeliveryStatus::stored(status.as_str()).unwrap(), status);
             assert_eq!(serde_json::to_value(status).unwrap(), status.as_str());
         }

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 
 use super::{Completion, Decision, FailedBecause, RetryPolicy};
 use crate::{
-    handler::{FailureKind, Followup, HandlerError, Outcome, Panicked},
+    handler::{FailureKind, HandlerError, Outcome, Panicked},
     outbox::clock::later,
     record::Attempt,
 };
@@ -71,7 +71,7 @@ pub fn decide(
         },
         Ok(Err(because)) => Decision::Failed { error, because },
         Err(panic) => Decision::Failed {
-            error: error.followed_by(Followup::RetryPolicy, &Panicked::with(&*panic)),
+            error: error.followed_by("retry policy", &Panicked::with(&*panic)),
             because: FailedBecause::PolicyPanicked,
         },
     }

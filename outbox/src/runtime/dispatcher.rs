@@ -7,8 +7,7 @@ use uuid::Uuid;
 
 use super::{engine::Engine, event_loop::EventLoop};
 use crate::{
-    outbox::error::{DbContext as _, Operation},
-    outbox::{Error, Outbox, Result, Shared},
+    outbox::{DbContext as _, Error, Operation, Outbox, PARTITIONS, Result, Shared},
     registry::{HandlerEntry, PermanentFailure, route::Router},
     runtime::{lane, ownership::LeaseTable},
     store::Database,
@@ -80,7 +79,7 @@ impl<Db: Database> Outbox<Db> {
         let leases = LeaseTable::new(owner, config.lease(), config.renew_below(), Instant::now());
         let router = Router::new(&inner.registry);
         let max_records = usize::try_from(config.processing.max_in_memory).unwrap_or(usize::MAX);
-        Engine::new(lanes, leases, router, inner.partitions, max_records)
+        Engine::new(lanes, leases, router, PARTITIONS, max_records)
     }
 }
 

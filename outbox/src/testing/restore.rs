@@ -179,7 +179,7 @@ impl Kit {
             due_in,
             expected_attempt: attempt,
             error: failed.as_ref().map(|failure| failure.text.clone()),
-            error_kind: failed.as_ref().map(|failure| failure.kind_name()),
+            error_kind: failed.as_ref().map(|failure| failure.kind.name()),
             fingerprint: failed.map(|failure| failure.fingerprint),
         }))
     }

@@ -2,23 +2,13 @@
 
 use std::{sync::Arc, time::Duration};
 
-use tokio::{
-    sync::Mutex,
-    time::{Instant, timeout_at},
-};
+use tokio::{sync::Mutex, time::Instant};
 
 use super::{
-    Cause, ClosureError, CommandError, Reason, Step, Tx,
-    command::{Codec, Command},
-    failure::Failure,
-    limits::{Cancel, within_limits},
-    run::Run,
+    Cause, CommandError, Reason, Step, Tx, command, failure::Failure, limits, run::Run,
     session::Session,
 };
-use crate::{
-    outbox::clock::YEAR,
-    store::{CommandClaim, Database, Operator},
-};
+use crate::store::{CommandClaim, Database, Operator};
 
 /// A commit that was sent may end this long after the deadline. To give up earlier would leave its
 /// outcome unknown.
@@ -41,29 +31,27 @@ enum Work<T> {
     DoneBefore(T),
 }
 
-impl<Db: Database, T> Run<'_, Db, T> {
+impl<Db: Database, T, E> Run<'_, Db, T, E> {
     /// Begins, runs the closure and commits. If anything fails, it has rolled back when it returns.
-    pub(super) async fn attempt<E, Kind, Fut>(
+    pub(super) async fn attempt<Fut>(
         &self,
         number: u32,
         left: Option<Duration>,
-        cancel: &mut Option<Cancel>,
+        cancel: &mut Option<limits::Cancel>,
         closure: impl FnOnce(Tx<'static, Db>) -> Fut,
         progress: &mut Progress,
     ) -> Result<T, Failure<E>>
     where
         Fut: Future<Output = Result<T, E>>,
-        E: ClosureError<Kind>,
     {
-        let commit_by = left.map(|left| Instant::now() + left.min(YEAR) + COMMIT_GRACE);
+        let start = Instant::now();
         let slot = Arc::new(Mutex::new(Session::none()));
         let work = self.work(number, &slot, closure, progress);
-        let ended = within_limits(work, left, cancel).await;
+        let ended = limits::within_limits(work, left, cancel).await;
         // A `Tx` that the closure kept holds the slot. The session rolls back when it is dropped.
         let returned = Arc::into_inner(slot).map(Mutex::into_inner);
         let is_kept = returned.is_none();
         let session = returned.unwrap_or_else(Session::none);
-        let policy = &self.settings.policy;
         let result = match ended {
             Ok(Ok(Work::Done(_))) if is_kept => {
                 return Err(Failure::new(Cause::Kept, Reason::Other));
@@ -75,7 +63,7 @@ impl<Db: Database, T> Run<'_, Db, T> {
             }
             Ok(Err(cause)) => {
                 let is_lost = session.rollback().await == Some(Reason::ConnectionLost);
-                return Err(Failure::classify::<Db, Kind>(cause, policy, is_lost));
+                return Err(self.classify(cause, is_lost));
             }
             Err(interrupted) => {
                 session.rollback().await;
@@ -83,20 +71,18 @@ impl<Db: Database, T> Run<'_, Db, T> {
             }
         };
         let commit = session.commit(self.settings.is_read_only);
-        let committed = match commit_by {
-            Some(commit_by) => timeout_at(commit_by, commit).await.ok(),
-            None => Some(commit.await),
-        };
-        match committed {
-            Some(Ok(())) => Ok(result),
-            Some(Err(error)) => Err(Failure::of_commit::<Db, Kind>(error, policy)),
-            None => Err(Failure::new(Cause::Unanswered, Reason::CommitUnknown)),
+        let commit_by = left.map(|left| left.saturating_add(COMMIT_GRACE));
+        let left = commit_by.map(|time| time.saturating_sub(start.elapsed()));
+        match limits::within_limits(commit, left, &mut None).await {
+            Ok(Ok(())) => Ok(result),
+            Ok(Err(error)) => Err(self.classify_commit(error)),
+            Err(_) => Err(Failure::new(Cause::Unanswered, Reason::CommitUnknown)),
         }
     }
 
     /// Everything before the commit. The session is in `slot`, so that the caller can roll it back
     /// when this future is dropped.
-    async fn work<E, Fut>(
+    async fn work<Fut>(
         &self,
         number: u32,
         slot: &Arc<Mutex<Session<Db>>>,
@@ -107,11 +93,9 @@ impl<Db: Database, T> Run<'_, Db, T> {
         Fut: Future<Output = Result<T, E>>,
     {
         let (pool, settings) = (&self.transactions.pool, self.settings);
-        let session = Session::begin(pool, settings.isolation, settings.is_read_only)
-            .await
-            .map_err(at(Step::Begin))?;
+        let session = Session::begin(pool, settings).await;
+        *slot.lock().await = session.map_err(Cause::at(Step::Begin))?;
         progress.has_begun = true;
-        *slot.lock().await = session;
         let mut tx = Session::lend(slot, number).ok_or(Cause::Kept)?;
         if let Some((command, codec)) = &self.command {
             if let Some(result) = self.stored_result(&mut tx, command, codec).await? {
@@ -121,15 +105,15 @@ impl<Db: Database, T> Run<'_, Db, T> {
         }
         let result = closure(tx).await.map_err(Cause::Closure)?;
         if let Some((command, codec)) = &self.command {
-            let text = (codec.encode)(&result)
-                .map_err(|error| Cause::Command(CommandError::EncodeResult(error)))?;
+            let text = (codec.encode)(&result).map_err(CommandError::EncodeResult);
+            let text = text.map_err(Cause::Command)?;
             // `attempt` reports a closure that kept its `Tx`.
             if let Some(mut tx) = Session::lend(slot, number) {
                 let key = command.key(settings.operation);
                 Operator::<Db>::new(&mut tx, &self.transactions.names)
                     .complete_command(key, &text)
                     .await
-                    .map_err(at(Step::StoreResult))?;
+                    .map_err(Cause::at(Step::StoreResult))?;
             }
         }
         Ok(Work::Done(result))
@@ -137,33 +121,27 @@ impl<Db: Database, T> Run<'_, Db, T> {
 
     /// The stored result of the command. `None` if the command is new; then it belongs to this
     /// transaction, and others with the same id wait for its end.
-    async fn stored_result<E>(
+    async fn stored_result(
         &self,
         tx: &mut Tx<'static, Db>,
-        command: &Command,
-        codec: &Codec<T>,
+        command: &command::Command,
+        codec: &command::Codec<T>,
     ) -> Result<Option<T>, Cause<E>> {
         let key = command.key(self.settings.operation);
         let fingerprint = command.fingerprint.as_deref();
         let claim = Operator::<Db>::new(tx, &self.transactions.names)
             .claim_command(key, fingerprint)
             .await
-            .map_err(at(Step::ClaimCommand))?;
+            .map_err(Cause::at(Step::ClaimCommand))?;
         match claim {
             CommandClaim::New => Ok(None),
             CommandClaim::Done { fingerprint, .. } if !command.matches(fingerprint.as_deref()) => {
                 Err(Cause::Command(CommandError::DifferentRequest))
             }
             CommandClaim::Done { result, .. } => {
-                let decoded = (codec.decode)(result.as_deref().unwrap_or("null"));
-                let failed = |error| Cause::Command(CommandError::DecodeResult(error));
-                decoded.map(Some).map_err(failed)
+                let decoded = (codec.decode)(result.as_deref().unwrap_or("null")).map(Some);
+                decoded.map_err(|error| Cause::Command(CommandError::DecodeResult(error)))
             }
         }
     }
-}
-
-/// A failure of the database in this step.
-fn at<E>(step: Step) -> impl FnOnce(sqlx::Error) -> Cause<E> {
-    move |source| Cause::Database { step, source }
 }

@@ -24,30 +24,23 @@ pub trait ClosureError<Kind> {
     fn as_error(&self) -> &(dyn Error + 'static);
 }
 
-/// See [`ClosureError`].
-#[derive(Debug)]
-pub enum Plain {}
-/// See [`ClosureError`].
-#[derive(Debug)]
-pub enum Anyhow {}
-/// See [`ClosureError`].
-#[derive(Debug)]
-pub enum Boxed {}
+/// [`ClosureError::as_error`], without the kind.
+pub(super) type AsError<E> = fn(&E) -> &(dyn Error + 'static);
 
 #[diagnostic::do_not_recommend]
-impl<E: Error + 'static> ClosureError<Plain> for E {
+impl<E: Error + 'static> ClosureError<()> for E {
     fn as_error(&self) -> &(dyn Error + 'static) {
         self
     }
 }
 
-impl ClosureError<Anyhow> for anyhow::Error {
+impl ClosureError<Self> for anyhow::Error {
     fn as_error(&self) -> &(dyn Error + 'static) {
         self.as_ref()
     }
 }
 
-impl ClosureError<Boxed> for Box<dyn Error + Send + Sync> {
+impl ClosureError<Self> for Box<dyn Error + Send + Sync> {
     fn as_error(&self) -> &(dyn Error + 'static) {
         &**self
     }

@@ -19,33 +19,25 @@ impl Command {
         if !(1..=255).contains(&bytes) || id.contains('\0') {
             return Err(CommandError::BadId { bytes });
         }
-        Ok(Self {
-            id,
-            fingerprint: None,
-        })
+        let fingerprint = None;
+        Ok(Self { id, fingerprint })
     }
 
-    pub(super) fn with_request(self, request: &impl Serialize) -> Result<Self, CommandError> {
+    pub(super) fn with_request(mut self, request: &impl Serialize) -> Result<Self, CommandError> {
         let request = serde_json::to_value(request).map_err(CommandError::EncodeRequest)?;
-        Ok(Self {
-            fingerprint: Some(fingerprint(&request)),
-            ..self
-        })
+        self.fingerprint = Some(fingerprint(&request));
+        Ok(self)
     }
 
     pub(super) fn key<'a>(&'a self, operation: &'a str) -> CommandKey<'a> {
-        CommandKey {
-            operation,
-            id: &self.id,
-        }
+        let id = &self.id;
+        CommandKey { operation, id }
     }
 
     /// Whether the stored command is this one. A command without a request matches every request.
     pub(super) fn matches(&self, stored: Option<&str>) -> bool {
-        match (&self.fingerprint, stored) {
-            (Some(ours), Some(stored)) => ours == stored,
-            _ => true,
-        }
+        let both = self.fingerprint.as_deref().zip(stored);
+        both.is_none_or(|(ours, stored)| ours == stored)
     }
 }
 
@@ -83,8 +75,9 @@ impl Fnv {
         }
     }
 
-    /// Hashes the length first, so that different sequences of texts are different bytes.
-    fn text(&mut self, text: &str) {
+    /// Hashes the length before the text, so that different sequences of texts are different bytes.
+    fn text(&mut self, tag: &[u8], text: &str) {
+        self.bytes(tag);
         self.bytes(&(text.len() as u64).to_le_bytes());
         self.bytes(text.as_bytes());
     }
@@ -93,14 +86,8 @@ impl Fnv {
         match value {
             Value::Null => self.bytes(b"n"),
             Value::Bool(is_true) => self.bytes(if *is_true { b"t" } else { b"f" }),
-            Value::Number(number) => {
-                self.bytes(b"#");
-                self.text(&number.to_string());
-            }
-            Value::String(text) => {
-                self.bytes(b"s");
-                self.text(text);
-            }
+            Value::Number(number) => self.text(b"#", &number.to_string()),
+            Value::String(text) => self.text(b"s", text),
             Value::Array(values) => {
                 self.bytes(b"[");
                 values.iter().for_each(|value| self.value(value));
@@ -111,7 +98,7 @@ impl Fnv {
                 let mut fields: Vec<_> = fields.iter().collect();
                 fields.sort_by_key(|(name, _)| *name);
                 for (name, value) in fields {
-                    self.text(name);
+                    self.text(b"", name);
                     self.value(value);
                 }
                 self.bytes(b"}");

@@ -45,10 +45,7 @@ impl Deadline {
     pub fn minus(self, margin: Duration) -> Self {
         Self(match self.0 {
             When::After(time) => When::After(time.saturating_sub(margin)),
-            When::At(time) => {
-                let earlier = time.checked_sub(margin).ok();
-                When::At(earlier.unwrap_or(Timestamp::MIN))
-            }
+            When::At(time) => When::At(time.checked_sub(margin).unwrap_or(Timestamp::MIN)),
         })
     }
 
@@ -66,9 +63,9 @@ pub(super) fn remaining(end: Timestamp, now: Timestamp) -> Duration {
     Duration::try_from(end.duration_since(now)).unwrap_or(Duration::ZERO)
 }
 
-/// Whether an attempt that starts after `delay` and takes `attempt` ends before `end`.
-pub(super) fn has_time(end: Timestamp, now: Timestamp, delay: Duration, attempt: Duration) -> bool {
-    delay.saturating_add(attempt) < remaining(end, now)
+/// Whether work that takes `needed` ends within `left`, the time until the deadline if there is one.
+pub(super) fn has_time(left: Option<Duration>, needed: Duration) -> bool {
+    left.is_none_or(|left| needed < left)
 }
 
 #[cfg(test)]
@@ -85,10 +82,12 @@ mod tests {
     fn the_delay_and_the_attempt_have_to_fit() {
         let now = Timestamp::UNIX_EPOCH;
         let end = Deadline::after(ms(100)).from(now);
-        assert!(has_time(end, now, ms(40), ms(50)));
-        assert!(!has_time(end, now, ms(50), ms(50)));
-        assert!(!has_time(end, later(now, ms(60)), ms(0), ms(50)));
-        assert!(!has_time(end, later(now, ms(200)), ms(0), ms(0)));
+        let fits = |passed, needed| has_time(Some(remaining(end, later(now, passed))), needed);
+        assert!(fits(ms(0), ms(40) + ms(50)));
+        assert!(!fits(ms(0), ms(50) + ms(50)));
+        assert!(!fits(ms(60), ms(50)));
+        assert!(!fits(ms(200), ms(0)));
+        assert!(has_time(None, Duration::MAX));
     }
 
     #[test]
@@ -107,7 +106,8 @@ mod tests {
         ) {
             let start = Timestamp::UNIX_EPOCH;
             let (end, now) = (later(start, ms(total)), later(start, ms(passed)));
-            if has_time(end, now, ms(delay), ms(attempt)) {
+            let needed = ms(delay).saturating_add(ms(attempt));
+            if has_time(Some(remaining(end, now)), needed) {
                 prop_assert!(passed + delay + attempt < total);
             }
         }

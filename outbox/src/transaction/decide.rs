@@ -2,52 +2,36 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
-
 use super::{Reason, Stopped, TxRetry, deadline::has_time};
 
-/// A failed attempt.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Failed {
-    pub(super) reason: Reason,
-    /// The number of attempts, including this one.
-    pub(super) attempts: u32,
-    /// With a command, the next attempt finds out whether this one was committed.
-    pub(super) has_command: bool,
-    pub(super) now: Timestamp,
-    pub(super) end: Option<Timestamp>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Next {
-    /// Another attempt follows after this delay, if the budget allows it.
-    Retry(Duration),
-    Stop(Stopped),
-}
-
-pub(super) fn decide(policy: &TxRetry, failed: &Failed) -> Next {
-    let stopped = match failed.reason {
-        Reason::Deadline => Some(Stopped::Deadline),
-        Reason::Cancelled => Some(Stopped::Cancelled),
-        Reason::CircuitOpen => Some(Stopped::CircuitOpen),
-        Reason::CommitUnknown if !failed.has_command => Some(Stopped::NotRetryable),
-        Reason::CommitUnknown => None,
-        reason if !policy.retries(reason) => Some(Stopped::NotRetryable),
-        _ => None,
+/// Returns the delay before the next attempt. `attempts` have started, and the last one failed for
+/// this reason. `left` is the time until the deadline. With a command, the next attempt finds out
+/// whether this one was committed.
+pub(super) fn decide(
+    policy: &TxRetry,
+    reason: Reason,
+    attempts: u32,
+    has_command: bool,
+    left: Option<Duration>,
+) -> Result<Duration, Stopped> {
+    let is_retried = match reason {
+        Reason::Deadline => return Err(Stopped::Deadline),
+        Reason::Cancelled => return Err(Stopped::Cancelled),
+        Reason::CircuitOpen => return Err(Stopped::CircuitOpen),
+        Reason::CommitUnknown => has_command,
+        reason => policy.retries(reason),
     };
-    if let Some(stopped) = stopped {
-        return Next::Stop(stopped);
+    if !is_retried {
+        return Err(Stopped::NotRetryable);
     }
-    if failed.attempts >= policy.max_attempts {
-        return Next::Stop(Stopped::Attempts);
+    if attempts >= policy.max_attempts {
+        return Err(Stopped::Attempts);
     }
-    let delay = policy.delay_before(failed.attempts.saturating_add(1));
-    match failed.end {
-        Some(end) if !has_time(end, failed.now, delay, policy.min_attempt) => {
-            Next::Stop(Stopped::Deadline)
-        }
-        _ => Next::Retry(delay),
+    let delay = policy.delay_before(attempts.saturating_add(1));
+    if !has_time(left, delay.saturating_add(policy.min_attempt)) {
+        return Err(Stopped::Deadline);
     }
+    Ok(delay)
 }
 
 #[cfg(test)]
@@ -55,17 +39,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::outbox::clock::later;
-
-    fn failed(reason: Reason) -> Failed {
-        Failed {
-            reason,
-            attempts: 1,
-            has_command: false,
-            now: Timestamp::UNIX_EPOCH,
-            end: None,
-        }
-    }
 
     fn policy() -> TxRetry {
         TxRetry::interactive().random(|| u64::MAX)
@@ -75,31 +48,31 @@ mod tests {
         Duration::from_millis(ms)
     }
 
+    /// Decides without a command and without a deadline.
+    fn after(reason: Reason, attempts: u32) -> Result<Duration, Stopped> {
+        decide(&policy(), reason, attempts, false, None)
+    }
+
     #[test]
     fn a_retryable_failure_is_retried_until_no_attempts_are_left() {
-        let mut deadlock = failed(Reason::Deadlock);
-        assert_eq!(decide(&policy(), &deadlock), Next::Retry(ms(50)));
-        deadlock.attempts = 2;
-        assert_eq!(decide(&policy(), &deadlock), Next::Retry(ms(100)));
-        deadlock.attempts = 3;
-        let stop = Next::Stop(Stopped::Attempts);
-        assert_eq!(decide(&policy(), &deadlock), stop);
+        assert_eq!(after(Reason::Deadlock, 1), Ok(ms(50)));
+        assert_eq!(after(Reason::Deadlock, 2), Ok(ms(100)));
+        assert_eq!(after(Reason::Deadlock, 3), Err(Stopped::Attempts));
     }
 
     #[test]
     fn another_failure_is_not_retried() {
-        let stop = Next::Stop(Stopped::NotRetryable);
-        assert_eq!(decide(&policy(), &failed(Reason::UniqueViolation)), stop);
+        let stop = Err(Stopped::NotRetryable);
+        assert_eq!(after(Reason::UniqueViolation, 1), stop);
     }
 
     #[test]
     fn an_unknown_commit_is_retried_only_with_a_command() {
-        let mut unknown = failed(Reason::CommitUnknown);
         let eager = policy().retry_on(Reason::CommitUnknown);
-        let stop = Next::Stop(Stopped::NotRetryable);
-        assert_eq!(decide(&eager, &unknown), stop);
-        unknown.has_command = true;
-        assert_eq!(decide(&policy(), &unknown), Next::Retry(ms(50)));
+        let without = decide(&eager, Reason::CommitUnknown, 1, false, None);
+        assert_eq!(without, Err(Stopped::NotRetryable));
+        let with = decide(&policy(), Reason::CommitUnknown, 1, true, None);
+        assert_eq!(with, Ok(ms(50)));
     }
 
     proptest! {
@@ -108,10 +81,8 @@ mod tests {
             attempts in 1..10u32, left in 0..1000u64, random: u64,
         ) {
             let policy = TxRetry::background().random(move || random);
-            let mut deadlock = failed(Reason::Deadlock);
-            deadlock.attempts = attempts;
-            deadlock.end = Some(later(deadlock.now, ms(left)));
-            if let Next::Retry(delay) = decide(&policy, &deadlock) {
+            let next = decide(&policy, Reason::Deadlock, attempts, false, Some(ms(left)));
+            if let Ok(delay) = next {
                 prop_assert!(attempts < 5);
                 prop_assert!(delay + ms(500) < ms(left));
             }

@@ -2,7 +2,8 @@
 
 use std::{error::Error, fmt};
 
-use super::Reason;
+use super::{Reason, closure_error::AsError};
+use crate::outbox::named::named;
 
 /// A transaction that failed: the last cause, the number of attempts, and why no other attempt
 /// followed.
@@ -32,32 +33,28 @@ pub struct TransactionError<E> {
     pub(super) is_unknown: bool,
     pub(super) cause: Cause<E>,
     /// Not every `E` implements `Error`; this makes one of it.
-    pub(super) as_error: fn(&E) -> &(dyn Error + 'static),
+    pub(super) as_error: AsError<E>,
 }
 
-/// Why no other attempt followed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
-#[non_exhaustive]
-pub enum Stopped {
-    /// Another attempt would fail too, or would not be safe.
-    #[error("the failure is not retryable")]
-    NotRetryable,
-    /// The policy allows no more attempts.
-    #[error("no attempts are left")]
-    Attempts,
-    /// The time until the deadline is too short for another attempt.
-    #[error("no time is left")]
-    Deadline,
-    /// The caller cancelled the run.
-    #[error("the run was cancelled")]
-    Cancelled,
-    /// The calls of this operation have used up their common [`Budget`](super::Budget).
-    #[error("the retry budget of the operation is used up")]
-    Budget,
-    /// The database was unreachable, and the next probe is not due.
-    #[error("the database is unreachable, and the next probe is not due")]
-    CircuitOpen,
+named! {
+    /// Why no other attempt followed.
+    Stopped {
+        /// Another attempt would fail too, or would not be safe.
+        NotRetryable = "the failure is not retryable",
+        /// The policy allows no more attempts.
+        Attempts = "no attempts are left",
+        /// The time until the deadline is too short for another attempt.
+        Deadline = "no time is left",
+        /// The caller cancelled the run.
+        Cancelled = "the run was cancelled",
+        /// The calls of this operation have used up their common [`Budget`](super::Budget).
+        Budget = "the retry budget of the operation is used up",
+        /// The database was unreachable, and the next probe is not due.
+        CircuitOpen = "the database is unreachable, and the next probe is not due",
+    }
 }
+
+impl Error for Stopped {}
 
 /// The failure of the last attempt.
 #[derive(Debug)]
@@ -82,22 +79,27 @@ pub enum Cause<E> {
     Stopped,
 }
 
-/// A step of an attempt that this library executes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
-#[non_exhaustive]
-pub enum Step {
-    /// Beginning the transaction.
-    #[error("beginning the transaction")]
-    Begin,
-    /// Claiming the command id.
-    #[error("claiming the command id")]
-    ClaimCommand,
-    /// Storing the result of the command.
-    #[error("storing the result of the command")]
-    StoreResult,
-    /// Committing.
-    #[error("committing")]
-    Commit,
+named! {
+    /// A step of an attempt that this library executes.
+    Step {
+        /// Beginning the transaction.
+        Begin = "beginning the transaction",
+        /// Claiming the command id.
+        ClaimCommand = "claiming the command id",
+        /// Storing the result of the command.
+        StoreResult = "storing the result of the command",
+        /// Committing.
+        Commit = "committing",
+    }
+}
+
+impl Error for Step {}
+
+impl<E> Cause<E> {
+    /// Makes a cause of a failure of the database in this step.
+    pub(super) fn at(step: Step) -> impl FnOnce(sqlx::Error) -> Self {
+        move |source| Self::Database { step, source }
+    }
 }
 
 /// Why a command cannot run under its id.
@@ -187,14 +189,9 @@ impl<E> TransactionError<E> {
 
 impl<E> fmt::Display for TransactionError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            operation,
-            attempts,
-            stopped,
-            reason,
-            ..
-        } = self;
-        let plural = if *attempts == 1 { "" } else { "s" };
+        let (operation, attempts) = (self.operation, self.attempts);
+        let (stopped, reason) = (self.stopped, self.reason);
+        let plural = if attempts == 1 { "" } else { "s" };
         write!(
             f,
             "transaction `{operation}` failed after {attempts} attempt{plural} ({reason}): {stopped}"
@@ -204,7 +201,7 @@ impl<E> fmt::Display for TransactionError<E> {
             Cause::Kept => f.write_str(
                 "; the closure kept the transaction: it has to be dropped before the closure returns",
             )?,
-            _ if *reason == Reason::Aborted => f.write_str(
+            _ if reason == Reason::Aborted => f.write_str(
                 "; a statement failed and ended the transaction, and the closure returned no error",
             )?,
             _ => {}

@@ -1,13 +1,11 @@
 //! [`Inbox`]: tells new messages from repeated ones.
 
-use std::{collections::HashSet, marker::PhantomData};
+use std::collections::HashSet;
 
+use super::Transactions;
 use crate::{
-    outbox::{
-        Error, Result,
-        error::{DbContext as _, MessageField, Operation},
-    },
-    store::{Database, TableNames},
+    outbox::{DbContext as _, Error, Operation, Result, error::MessageField},
+    store::Database,
 };
 
 /// Tells new messages from repeated ones, so that each message has its effect once. For consumers
@@ -35,8 +33,7 @@ use crate::{
 /// ```
 #[derive(Debug)]
 pub struct Inbox<'a, Db: Database> {
-    names: &'a TableNames,
-    database: PhantomData<fn() -> Db>,
+    pub(super) transactions: &'a Transactions<Db>,
 }
 
 /// Whether a message is new.
@@ -49,14 +46,7 @@ pub enum Seen {
     Again,
 }
 
-impl<'a, Db: Database> Inbox<'a, Db> {
-    pub(super) fn new(names: &'a TableNames) -> Self {
-        Self {
-            names,
-            database: PhantomData,
-        }
-    }
-
+impl<Db: Database> Inbox<'_, Db> {
     /// Stores the id of a message from this source in the caller's transaction.
     ///
     /// # Errors
@@ -104,27 +94,20 @@ impl<'a, Db: Database> Inbox<'a, Db> {
         // In a fixed order, so that two batches with common messages cannot deadlock.
         sorted.sort_unstable();
         sorted.dedup();
-        let inserted = Db::receive(connection, self.names, source, &sorted)
-            .await
-            .during(Operation::Receive)?;
-        let mut first: HashSet<String> = inserted.into_iter().collect();
+        let inserted = Db::receive(connection, &self.transactions.names, source, &sorted).await;
+        let mut first: HashSet<String> = inserted.during(Operation::Receive)?.into_iter().collect();
         let seen = message_ids.iter().map(|id| {
-            if first.remove(id.as_ref()) {
-                Seen::First
-            } else {
-                Seen::Again
-            }
+            let is_first = first.remove(id.as_ref());
+            if is_first { Seen::First } else { Seen::Again }
         });
         Ok(seen.collect())
     }
 }
 
 fn check(field: MessageField, text: &str) -> Result<()> {
-    if (1..=255).contains(&text.len()) && !text.contains('\0') {
-        return Ok(());
+    let bytes = text.len();
+    if !(1..=255).contains(&bytes) || text.contains('\0') {
+        return Err(Error::BadMessage { field, bytes });
     }
-    Err(Error::BadMessage {
-        field,
-        bytes: text.len(),
-    })
+    Ok(())
 }

@@ -1,6 +1,9 @@
 //! [`within_limits`]: interrupts an attempt, or the wait for the next one.
 
-use std::{future::pending, pin::Pin, time::Duration};
+use std::{pin::Pin, time::Duration};
+
+use futures_util::future::OptionFuture;
+use tokio::time::sleep;
 
 use super::Reason;
 
@@ -14,22 +17,10 @@ pub(super) async fn within_limits<T>(
     left: Option<Duration>,
     cancel: &mut Option<Cancel>,
 ) -> Result<T, Reason> {
-    let over = async {
-        match left {
-            Some(left) => tokio::time::sleep(left).await,
-            None => pending().await,
-        }
-    };
-    let cancelled = async {
-        match cancel {
-            Some(cancel) => cancel.await,
-            None => pending().await,
-        }
-    };
     tokio::select! {
         biased;
-        () = cancelled => Err(Reason::Cancelled),
+        Some(()) = OptionFuture::from(cancel.as_mut()) => Err(Reason::Cancelled),
         done = future => Ok(done),
-        () = over => Err(Reason::Deadline),
+        Some(()) = OptionFuture::from(left.map(sleep)) => Err(Reason::Deadline),
     }
 }

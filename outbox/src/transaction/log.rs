@@ -3,38 +3,35 @@
 
 use std::time::Duration;
 
-use super::Reason;
+use super::{Reason, run::Run};
+use crate::store::Database;
 
 /// The target of all lines.
 const TARGET: &str = "outbox::transaction";
 
-/// Fields of the lines about a failed attempt.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct FailedAttempt<'a> {
-    pub(super) operation: &'static str,
-    pub(super) reason: Reason,
-    pub(super) command_id: Option<&'a str>,
-    pub(super) correlation_id: Option<&'a str>,
-}
+impl<Db: Database, T, E> Run<'_, Db, T, E> {
+    fn command_id(&self) -> Option<&str> {
+        self.command.as_ref().map(|(command, _)| &*command.id)
+    }
 
-impl FailedAttempt<'_> {
-    /// `attempt` is the number of the next attempt. At `INFO` if `is_rare`, else at `DEBUG`.
-    pub(super) fn retry(self, attempt: u32, delay: Duration, is_rare: bool) {
+    /// `attempt` is the number of the next attempt. At `INFO` if retries are rare, else at `DEBUG`.
+    pub(super) fn log_retry(&self, attempt: u32, reason: Reason, delay: Duration) {
         macro_rules! line {
             ($level:ident) => {
                 tracing::$level!(
                     target: TARGET,
-                    operation = self.operation,
+                    operation = self.settings.operation,
                     attempt,
-                    reason = self.reason.as_str(),
+                    reason = reason.as_str(),
                     delay_ms = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
-                    command_id = self.command_id,
-                    correlation_id = self.correlation_id,
+                    command_id = self.command_id(),
+                    correlation_id = self.settings.correlation_id,
                     "transaction failed; retrying"
                 )
             };
         }
-        if is_rare {
+        let now = self.transactions.clock.now();
+        if self.transactions.shared.logged_retries.is_low(now) {
             line!(info);
         } else {
             line!(debug);
@@ -42,14 +39,14 @@ impl FailedAttempt<'_> {
     }
 
     /// The failure was retryable, and a limit forbids another attempt.
-    pub(super) fn exhausted(self, attempts: u32) {
+    pub(super) fn log_exhausted(&self, attempts: u32, reason: Reason) {
         tracing::warn!(
             target: TARGET,
-            operation = self.operation,
+            operation = self.settings.operation,
             attempts,
-            reason = self.reason.as_str(),
-            command_id = self.command_id,
-            correlation_id = self.correlation_id,
+            reason = reason.as_str(),
+            command_id = self.command_id(),
+            correlation_id = self.settings.correlation_id,
             "transaction failed; retries exhausted"
         );
     }

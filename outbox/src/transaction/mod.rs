@@ -77,5 +77,6 @@ pub use isolation::Isolation;
 pub use reason::Reason;
 pub use retrying_transaction::{RetryingTransaction, WithCommand, WithoutCommand};
 pub use transactions::Transactions;
+pub(crate) use tx::Lent;
 pub use tx::Tx;
 pub use tx_retry::TxRetry;

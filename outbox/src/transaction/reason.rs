@@ -1,77 +1,78 @@
 //! [`Reason`]: what a failure of a transaction means, on every database.
 
-use std::{error::Error, fmt, io};
+use std::{error::Error, io};
 
 use sqlx::error::DatabaseError;
 
-use crate::store::Database;
+use crate::{outbox::named::named, store::Database};
 
-/// Why an attempt failed. The [policy](super::TxRetry) says which reasons are retried. The defaults:
-///
-/// | | `interactive` | `background`, `publish` |
-/// |---|---|---|
-/// | deadlock, serialization failure, SQLite busy | yes | yes |
-/// | connection lost before the commit, lock timeout | no | yes |
-/// | connection lost during the commit | with a command id | with a command id |
-/// | everything else | no | no |
-///
-/// ```
-/// use outbox::transaction::Reason;
-///
-/// assert_eq!(Reason::of::<sqlx::Sqlite>(&sqlx::Error::PoolTimedOut), Reason::PoolTimeout);
-/// assert_eq!(Reason::SerializationFailure.to_string(), "serialization_failure");
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Reason {
-    /// Two transactions waited for each other, and the database ended this one.
-    Deadlock,
-    /// Another transaction changed rows that this one has read. Expected with
-    /// [`Isolation::Serializable`](super::Isolation::Serializable).
-    SerializationFailure,
-    /// SQLite: another connection wrote for longer than the busy timeout.
-    Busy,
-    /// A lock was not free in time, or not at once with `nowait`.
-    LockTimeout,
-    /// The connection was lost or could not be opened. Nothing was committed.
-    ConnectionLost,
-    /// The connection was lost during the commit. The transaction may have been committed.
-    CommitUnknown,
-    /// A statement took too long or was cancelled.
-    StatementTimeout,
-    /// The pool had no connection in time: it is too small, or the database is unreachable.
-    PoolTimeout,
-    /// A row with this unique key exists.
-    UniqueViolation,
-    /// A referenced row is missing, or a referenced row was to be deleted.
-    ForeignKeyViolation,
-    /// A `check` constraint failed.
-    CheckViolation,
-    /// A column without a default got no value.
-    NotNullViolation,
-    /// The statement has a syntax error.
-    SyntaxError,
-    /// A table, column or function does not exist. Has the migration run?
-    MissingObject,
-    /// The database user lacks a permission.
-    PermissionDenied,
-    /// A statement failed and ended the transaction, and the closure continued without returning
-    /// an error.
-    Aborted,
-    /// The closure returned an error that contains no database error.
-    Rejected,
-    /// A temporary failure, as [`TxRetry::classify`](super::TxRetry::classify) says.
-    Transient,
-    /// The command cannot run under this id; see [`CommandError`](super::CommandError).
-    Command,
-    /// The deadline passed during the attempt, or left too little time for one.
-    Deadline,
-    /// The caller cancelled the run.
-    Cancelled,
-    /// The database was unreachable, and the next probe is not due.
-    CircuitOpen,
-    /// Any other failure.
-    Other,
+named! {
+    /// Why an attempt failed. [`as_str`](Self::as_str) is the value in log lines and metric labels. The
+    /// [policy](super::TxRetry) says which reasons are retried. The defaults:
+    ///
+    /// | | `interactive` | `background`, `publish` |
+    /// |---|---|---|
+    /// | deadlock, serialization failure, SQLite busy | yes | yes |
+    /// | connection lost before the commit, lock timeout | no | yes |
+    /// | connection lost during the commit | with a command id | with a command id |
+    /// | everything else | no | no |
+    ///
+    /// ```
+    /// use outbox::transaction::Reason;
+    ///
+    /// assert_eq!(Reason::of::<sqlx::Sqlite>(&sqlx::Error::PoolTimedOut), Reason::PoolTimeout);
+    /// assert_eq!(Reason::SerializationFailure.to_string(), "serialization_failure");
+    /// ```
+    Reason {
+        /// Two transactions waited for each other, and the database ended this one.
+        Deadlock = "deadlock",
+        /// Another transaction changed rows that this one has read. Expected with
+        /// [`Isolation::Serializable`](super::Isolation::Serializable).
+        SerializationFailure = "serialization_failure",
+        /// SQLite: another connection wrote for longer than the busy timeout.
+        Busy = "busy",
+        /// A lock was not free in time, or not at once with `nowait`.
+        LockTimeout = "lock_timeout",
+        /// The connection was lost or could not be opened. Nothing was committed.
+        ConnectionLost = "connection_lost",
+        /// The connection was lost during the commit. The transaction may have been committed.
+        CommitUnknown = "commit_unknown",
+        /// A statement took too long or was cancelled.
+        StatementTimeout = "statement_timeout",
+        /// The pool had no connection in time: it is too small, or the database is unreachable.
+        PoolTimeout = "pool_timeout",
+        /// A row with this unique key exists.
+        UniqueViolation = "unique_violation",
+        /// A referenced row is missing, or a referenced row was to be deleted.
+        ForeignKeyViolation = "foreign_key_violation",
+        /// A `check` constraint failed.
+        CheckViolation = "check_violation",
+        /// A column without a default got no value.
+        NotNullViolation = "not_null_violation",
+        /// The statement has a syntax error.
+        SyntaxError = "syntax_error",
+        /// A table, column or function does not exist. Has the migration run?
+        MissingObject = "missing_object",
+        /// The database user lacks a permission.
+        PermissionDenied = "permission_denied",
+        /// A statement failed and ended the transaction, and the closure continued without returning
+        /// an error.
+        Aborted = "aborted",
+        /// The closure returned an error that contains no database error.
+        Rejected = "rejected",
+        /// A temporary failure, as [`TxRetry::classify`](super::TxRetry::classify) says.
+        Transient = "transient",
+        /// The command cannot run under this id; see [`CommandError`](super::CommandError).
+        Command = "command",
+        /// The deadline passed during the attempt, or left too little time for one.
+        Deadline = "deadline",
+        /// The caller cancelled the run.
+        Cancelled = "cancelled",
+        /// The database was unreachable, and the next probe is not due.
+        CircuitOpen = "circuit_open",
+        /// Any other failure.
+        Other = "other",
+    }
 }
 
 impl Reason {
@@ -100,42 +101,6 @@ impl Reason {
             self,
             Self::ConnectionLost | Self::CommitUnknown | Self::PoolTimeout
         )
-    }
-
-    /// The value in log lines and metric labels.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Deadlock => "deadlock",
-            Self::SerializationFailure => "serialization_failure",
-            Self::Busy => "busy",
-            Self::LockTimeout => "lock_timeout",
-            Self::ConnectionLost => "connection_lost",
-            Self::CommitUnknown => "commit_unknown",
-            Self::StatementTimeout => "statement_timeout",
-            Self::PoolTimeout => "pool_timeout",
-            Self::UniqueViolation => "unique_violation",
-            Self::ForeignKeyViolation => "foreign_key_violation",
-            Self::CheckViolation => "check_violation",
-            Self::NotNullViolation => "not_null_violation",
-            Self::SyntaxError => "syntax_error",
-            Self::MissingObject => "missing_object",
-            Self::PermissionDenied => "permission_denied",
-            Self::Aborted => "aborted",
-            Self::Rejected => "rejected",
-            Self::Transient => "transient",
-            Self::Command => "command",
-            Self::Deadline => "deadline",
-            Self::Cancelled => "cancelled",
-            Self::CircuitOpen => "circuit_open",
-            Self::Other => "other",
-        }
-    }
-}
-
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 
@@ -191,7 +156,7 @@ mod tests {
         }));
         let context = anyhow::Error::from(sqlx::Error::PoolTimedOut).context("more");
         assert!(found(context.as_ref()));
-        assert!(!found(&fmt::Error));
+        assert!(!found(&std::fmt::Error));
     }
 
     #[test]

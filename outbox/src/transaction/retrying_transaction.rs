@@ -6,10 +6,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use super::{
     Cause, ClosureError, CommandError, Deadline, Isolation, Reason, Stopped, TransactionError,
-    Transactions, Tx, TxRetry,
-    command::{Codec, Command},
-    limits::Cancel,
-    run::Run,
+    Transactions, Tx, TxRetry, command, limits::Cancel, run::Run,
 };
 use crate::store::Database;
 
@@ -41,7 +38,7 @@ pub struct WithoutCommand;
 
 /// A transaction with a command id: its closure succeeds at most once for each id.
 #[derive(Debug)]
-pub struct WithCommand(Result<Command, CommandError>);
+pub struct WithCommand(Result<command::Command, CommandError>);
 
 impl<Db: Database> RetryingTransaction<Db> {
     pub(super) fn new(transactions: Transactions<Db>, operation: &'static str) -> Self {
@@ -74,7 +71,7 @@ impl<Db: Database> RetryingTransaction<Db> {
             transactions: self.transactions,
             settings: self.settings,
             cancel: self.cancel,
-            command: WithCommand(Command::new(id.to_string())),
+            command: WithCommand(command::Command::new(id.to_string())),
         }
     }
 
@@ -87,7 +84,7 @@ impl<Db: Database> RetryingTransaction<Db> {
     ///
     /// # Errors
     /// The error of the closure or of the database, and why no other attempt followed.
-    pub async fn run<T, E, Kind, F, Fut>(self, closure: F) -> Result<T, TransactionError<E>>
+    pub async fn run<T, E, Kind, F, Fut>(mut self, closure: F) -> Result<T, TransactionError<E>>
     where
         F: FnMut(Tx<'static, Db>) -> Fut,
         Fut: Future<Output = Result<T, E>> + Send,
@@ -97,8 +94,9 @@ impl<Db: Database> RetryingTransaction<Db> {
             transactions: &self.transactions,
             settings: &self.settings,
             command: None,
+            as_error: E::as_error,
         };
-        run.attempts(self.cancel, closure).await
+        run.attempts(&mut self.cancel, closure).await
     }
 }
 
@@ -117,7 +115,7 @@ impl<Db: Database> RetryingTransaction<Db, WithCommand> {
     /// # Errors
     /// As without a command. Also if the id belongs to a different request, or if the result
     /// cannot be stored or read.
-    pub async fn run<T, E, Kind, F, Fut>(self, closure: F) -> Result<T, TransactionError<E>>
+    pub async fn run<T, E, Kind, F, Fut>(mut self, closure: F) -> Result<T, TransactionError<E>>
     where
         T: Serialize + DeserializeOwned,
         F: FnMut(Tx<'static, Db>) -> Fut,
@@ -136,14 +134,15 @@ impl<Db: Database> RetryingTransaction<Db, WithCommand> {
             reason: Reason::Command,
             is_unknown: false,
             cause: Cause::Command(error),
-            as_error: <E as ClosureError<Kind>>::as_error,
+            as_error: E::as_error,
         };
         let run = Run {
             transactions: &self.transactions,
             settings: &self.settings,
-            command: Some((command.map_err(refused)?, Codec::json())),
+            command: Some((command.map_err(refused)?, command::Codec::json())),
+            as_error: E::as_error,
         };
-        run.attempts(self.cancel, closure).await
+        run.attempts(&mut self.cancel, closure).await
     }
 }
 

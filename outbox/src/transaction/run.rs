@@ -5,37 +5,29 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::{
-    Cause, ClosureError, Reason, Stopped, TransactionError, Transactions, Tx,
-    attempt::Progress,
-    budget::Bucket,
-    command::{Codec, Command},
-    deadline::{has_time, remaining},
-    decide::{Failed, Next, decide},
-    failure::Failure,
-    limits::{Cancel, within_limits},
-    log,
+    Cause, Reason, Stopped, TransactionError, Transactions, Tx, attempt::Progress, budget::Bucket,
+    closure_error::AsError, command, deadline, decide::decide, failure::Failure, limits, log,
     retrying_transaction::Settings,
 };
 use crate::{store::Database, telemetry::metrics::transactions as metrics};
 
 /// One call of `RetryingTransaction::run`: everything that its attempts share.
-pub(super) struct Run<'a, Db: Database, T> {
+pub(super) struct Run<'a, Db: Database, T, E> {
     pub(super) transactions: &'a Transactions<Db>,
     pub(super) settings: &'a Settings,
-    pub(super) command: Option<(Command, Codec<T>)>,
+    pub(super) command: Option<(command::Command, command::Codec<T>)>,
+    pub(super) as_error: AsError<E>,
 }
 
-impl<Db: Database, T> Run<'_, Db, T> {
+impl<Db: Database, T, E> Run<'_, Db, T, E> {
     /// Starts attempts until one succeeds or another one is not allowed.
-    pub(super) async fn attempts<E, Kind, F, Fut>(
+    pub(super) async fn attempts<Fut>(
         &self,
-        mut cancel: Option<Cancel>,
-        mut closure: F,
+        cancel: &mut Option<limits::Cancel>,
+        mut closure: impl FnMut(Tx<'static, Db>) -> Fut,
     ) -> Result<T, TransactionError<E>>
     where
-        F: FnMut(Tx<'static, Db>) -> Fut,
         Fut: Future<Output = Result<T, E>>,
-        E: ClosureError<Kind>,
     {
         let operation = self.settings.operation;
         let (budget, clock) = (self.settings.policy.budget, &self.transactions.clock);
@@ -48,17 +40,10 @@ impl<Db: Database, T> Run<'_, Db, T> {
         loop {
             let failure = match self.may_start(attempts, end) {
                 Err(reason) => Failure::new(Cause::Stopped, reason),
-                Ok(now) => {
+                Ok(left) => {
                     attempts += 1;
-                    let left = end.map(|end| remaining(end, now));
                     let mut progress = Progress::default();
-                    let attempt = self.attempt::<E, Kind, _>(
-                        attempts,
-                        left,
-                        &mut cancel,
-                        &mut closure,
-                        &mut progress,
-                    );
+                    let attempt = self.attempt(attempts, left, cancel, &mut closure, &mut progress);
                     let result = attempt.await;
                     let reason = result.as_ref().err().map(|failure| failure.reason);
                     self.update_circuit(progress.has_begun, reason);
@@ -78,14 +63,12 @@ impl<Db: Database, T> Run<'_, Db, T> {
             metrics::failure(operation, failure.reason);
             is_unknown |= failure.reason == Reason::CommitUnknown;
             let stopped = match self.next(failure.reason, attempts, end) {
-                Next::Stop(stopped) => stopped,
-                Next::Retry(delay) => {
+                Err(stopped) => stopped,
+                Ok(delay) => {
                     metrics::retry(operation, failure.reason);
-                    let is_rare = shared.logged_retries.is_low(clock.now());
-                    self.line(failure.reason)
-                        .retry(attempts + 1, delay, is_rare);
+                    self.log_retry(attempts + 1, failure.reason, delay);
                     let sleep = clock.sleep(delay);
-                    if within_limits(sleep, None, &mut cancel).await.is_ok() {
+                    if limits::within_limits(sleep, None, cancel).await.is_ok() {
                         previous = Some(failure);
                         continue;
                     }
@@ -105,48 +88,45 @@ impl<Db: Database, T> Run<'_, Db, T> {
                 reason: last.reason,
                 is_unknown,
                 cause: last.cause,
-                as_error: <E as ClosureError<Kind>>::as_error,
+                as_error: self.as_error,
             });
         }
     }
 
-    /// Whether an attempt may start. Returns the time of the answer.
-    fn may_start(&self, attempts: u32, end: Option<Timestamp>) -> Result<Timestamp, Reason> {
+    /// Whether an attempt may start. Returns the time that is left for it.
+    fn may_start(&self, attempts: u32, end: Option<Timestamp>) -> Result<Option<Duration>, Reason> {
         let now = self.transactions.clock.now();
+        let left = end.map(|end| deadline::remaining(end, now));
         // `decide` has checked a retry already. It only must not start after the deadline.
         let needed = if attempts == 0 {
             self.settings.policy.min_attempt
         } else {
             Duration::ZERO
         };
-        if end.is_some_and(|end| !has_time(end, now, Duration::ZERO, needed)) {
+        if !deadline::has_time(left, needed) {
             return Err(Reason::Deadline);
         }
         if !self.transactions.shared.circuit().admit(now) {
             return Err(Reason::CircuitOpen);
         }
-        Ok(now)
+        Ok(left)
     }
 
-    /// Decides whether another attempt follows, and takes it from the budget.
-    fn next(&self, reason: Reason, attempts: u32, end: Option<Timestamp>) -> Next {
-        let (settings, now) = (self.settings, self.transactions.clock.now());
-        let failed = Failed {
-            reason,
-            attempts,
-            has_command: self.command.is_some(),
-            now,
-            end,
-        };
-        let next = decide(&settings.policy, &failed);
-        let budget = settings.policy.budget;
-        let shared = &self.transactions.shared;
-        if matches!(next, Next::Retry(_))
-            && !shared.with_bucket(settings.operation, budget, now, Bucket::take)
-        {
-            return Next::Stop(Stopped::Budget);
+    /// Decides whether another attempt follows, and takes it from the budget. Returns the delay.
+    fn next(
+        &self,
+        reason: Reason,
+        attempts: u32,
+        end: Option<Timestamp>,
+    ) -> Result<Duration, Stopped> {
+        let (operation, policy) = (self.settings.operation, &self.settings.policy);
+        let (shared, now) = (&self.transactions.shared, self.transactions.clock.now());
+        let left = end.map(|end| deadline::remaining(end, now));
+        let delay = decide(policy, reason, attempts, self.command.is_some(), left)?;
+        if !shared.with_bucket(operation, policy.budget, now, Bucket::take) {
+            return Err(Stopped::Budget);
         }
-        next
+        Ok(delay)
     }
 
     /// Tells the circuit whether an attempt reached the database. `failure` is `None` if the
@@ -174,15 +154,6 @@ impl<Db: Database, T> Run<'_, Db, T> {
         if stopped == Stopped::Deadline {
             metrics::skipped_deadline(self.settings.operation);
         }
-        self.line(reason).exhausted(attempts);
-    }
-
-    fn line(&self, reason: Reason) -> log::FailedAttempt<'_> {
-        log::FailedAttempt {
-            operation: self.settings.operation,
-            reason,
-            command_id: self.command.as_ref().map(|(command, _)| &*command.id),
-            correlation_id: self.settings.correlation_id.as_deref(),
-        }
+        self.log_exhausted(attempts, reason);
     }
 }

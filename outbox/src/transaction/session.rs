@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use sqlx::{Pool, Transaction};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-use super::{Isolation, Reason, Tx};
+use super::{Lent, Reason, Tx, retrying_transaction::Settings};
 use crate::store::{Database, NotCommitted, trusted};
 
 /// How long the rollback of a dropped session may take before its connection is dropped.
@@ -13,19 +13,15 @@ const ROLLBACK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// An open transaction, or `None` before it begins and after it ends. A session that is dropped
 /// rolls back, and restores the settings of its connection.
-pub(super) struct Session<Db: Database>(Option<Transaction<'static, Db>>);
+pub(crate) struct Session<Db: Database>(Option<Transaction<'static, Db>>);
 
 impl<Db: Database> Session<Db> {
     pub(super) fn none() -> Self {
         Self(None)
     }
 
-    pub(super) async fn begin(
-        pool: &Pool<Db>,
-        isolation: Option<Isolation>,
-        is_read_only: bool,
-    ) -> Result<Self, sqlx::Error> {
-        let sql = Db::begin_sql(isolation, is_read_only);
+    pub(super) async fn begin(pool: &Pool<Db>, settings: &Settings) -> Result<Self, sqlx::Error> {
+        let sql = Db::begin_sql(settings.isolation, settings.is_read_only);
         let connection = pool.acquire().await?;
         // In a task, which completes even if the caller is dropped. sqlx rolls back only a
         // transaction whose `begin` it has seen succeed; a connection that is dropped earlier would
@@ -68,7 +64,7 @@ impl<Db: Database> Session<Db> {
     pub(super) fn lend(slot: &Arc<Mutex<Self>>, attempt: u32) -> Option<Tx<'static, Db>> {
         let guard = Arc::clone(slot).try_lock_owned().ok()?;
         let transaction = OwnedMutexGuard::try_map(guard, |session| session.0.as_mut()).ok()?;
-        Some(Tx::for_closure(transaction, attempt))
+        Some(Tx::new(Lent::ToClosure(transaction), attempt))
     }
 }
 

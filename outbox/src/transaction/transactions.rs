@@ -10,10 +10,7 @@ use sqlx::Pool;
 
 use super::{Budget, Inbox, RetryingTransaction, budget::Bucket, circuit::Circuit};
 use crate::{
-    outbox::{
-        Outbox,
-        clock::{Clock, SystemClock},
-    },
+    outbox::{Outbox, clock, clock::Clock},
     store::{Database, TableNames},
     telemetry::trace::Rate,
 };
@@ -49,7 +46,7 @@ impl<Db: Database> Transactions<Db> {
     /// Transactions on this pool. Commands and the inbox need the tables of an [`Outbox`] with the
     /// default table names.
     pub fn new(pool: Pool<Db>) -> Self {
-        Self::with_names(pool, TableNames::usual(), Arc::new(SystemClock))
+        Self::with_names(pool, TableNames::usual(), Arc::new(clock::SystemClock))
     }
 
     pub(crate) fn with_names(pool: Pool<Db>, names: TableNames, clock: Arc<dyn Clock>) -> Self {
@@ -77,7 +74,7 @@ impl<Db: Database> Transactions<Db> {
     /// The inbox: it tells messages that arrive for the first time from repeated ones.
     #[must_use]
     pub fn inbox(&self) -> Inbox<'_, Db> {
-        Inbox::new(&self.names)
+        Inbox { transactions: self }
     }
 }
 

@@ -1,9 +1,6 @@
 //! [`Tx`]: an open transaction, lent to user code.
 
-use std::{
-    fmt,
-    ops::{Deref, DerefMut},
-};
+use std::{fmt, ops};
 
 use sqlx::Transaction;
 use tokio::sync::{MutexGuard, OwnedMappedMutexGuard};
@@ -70,30 +67,14 @@ pub struct Tx<'a, Db: Database> {
 }
 
 /// Where the transaction goes back to when the `Tx` is dropped.
-enum Lent<'a, Db: Database> {
+pub(crate) enum Lent<'a, Db: Database> {
     ToHandler(MutexGuard<'a, Transaction<'static, Db>>),
     ToClosure(OwnedMappedMutexGuard<Session<Db>, Transaction<'static, Db>>),
 }
 
 impl<'a, Db: Database> Tx<'a, Db> {
-    pub(crate) fn for_handler(
-        transaction: MutexGuard<'a, Transaction<'static, Db>>,
-        attempt: u32,
-    ) -> Self {
-        Self {
-            lent: Lent::ToHandler(transaction),
-            attempt,
-        }
-    }
-
-    pub(super) fn for_closure(
-        transaction: OwnedMappedMutexGuard<Session<Db>, Transaction<'static, Db>>,
-        attempt: u32,
-    ) -> Self {
-        Self {
-            lent: Lent::ToClosure(transaction),
-            attempt,
-        }
+    pub(crate) fn new(lent: Lent<'a, Db>, attempt: u32) -> Self {
+        Self { lent, attempt }
     }
 
     /// The number of this attempt, counted from 1: of the handler at its record, or of the closure
@@ -104,7 +85,7 @@ impl<'a, Db: Database> Tx<'a, Db> {
     }
 }
 
-impl<Db: Database> Deref for Tx<'_, Db> {
+impl<Db: Database> ops::Deref for Tx<'_, Db> {
     type Target = Db::Connection;
 
     fn deref(&self) -> &Self::Target {
@@ -115,7 +96,7 @@ impl<Db: Database> Deref for Tx<'_, Db> {
     }
 }
 
-impl<Db: Database> DerefMut for Tx<'_, Db> {
+impl<Db: Database> ops::DerefMut for Tx<'_, Db> {
     fn deref_mut(&mut self) -> &mut Self::Target {
         match &mut self.lent {
             Lent::ToHandler(transaction) => transaction,

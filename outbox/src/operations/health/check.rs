@@ -10,7 +10,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::operations::health::{DatabaseHealth, DispatcherHealth, Health, liveness::State};
 use crate::{
-    outbox::Outbox,
+    outbox::{Outbox, PARTITIONS},
     store::{Database, Operator},
 };
 
@@ -165,7 +165,7 @@ impl<Db: Database> HealthCheck<Db> {
             }
             Err(error) => return Err(error),
         }
-        let oldest = operator.oldest_pending(inner.partitions).await?;
+        let oldest = operator.oldest_pending(PARTITIONS).await?;
         let lag = oldest.map_or(0, |(age, _)| u64::try_from(age).unwrap_or(0));
         let cap = self.max_failed.map_or(COUNTED, |most| {
             u32::try_from(most.saturating_add(1)).unwrap_or(u32::MAX)

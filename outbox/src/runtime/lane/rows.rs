@@ -53,7 +53,7 @@ pub(super) fn rows_after(
     };
     if row.status != DeliveryStatus::Completed {
         row.error = Some(failure.text.clone());
-        row.error_kind = Some(failure.kind_name());
+        row.error_kind = Some(failure.kind.name());
         row.fingerprint = Some(failure.fingerprint.clone());
     }
     let failure = FailureRow {
@@ -61,7 +61,7 @@ pub(super) fn rows_after(
         part: work.part,
         handler,
         attempt: work.attempt.number,
-        kind: failure.kind_name(),
+        kind: failure.kind.name(),
         fingerprint: failure.fingerprint,
         error: failure.text,
     };

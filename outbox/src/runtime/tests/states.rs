@@ -76,12 +76,12 @@ fn the_states_of_lanes_are_documented() {
 /// Finished is finished, and nothing else is.
 #[test]
 fn only_open_statuses_change() {
-    for from in RecordStatus::ALL {
+    for &from in RecordStatus::ALL {
         let is_open = RecordStatus::ALL.iter().any(|to| from.may_become(*to));
         let is_finished = matches!(from, RecordStatus::Completed | RecordStatus::Discarded);
         assert_ne!(is_open, is_finished, "{from}");
     }
-    for from in DeliveryStatus::ALL {
+    for &from in DeliveryStatus::ALL {
         let is_open = DeliveryStatus::ALL.iter().any(|to| from.may_become(*to));
         let is_finished = matches!(from, DeliveryStatus::Completed | DeliveryStatus::Discarded);
         assert_ne!(is_open, is_finished, "{from}");

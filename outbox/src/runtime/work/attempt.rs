@@ -45,29 +45,34 @@ impl<Db: Database> HandlerAttempt<'_, Db> {
         if !self.is_permitted() {
             return None;
         }
+        let Work {
+            record, attempt, ..
+        } = self.work;
+        let states = self.inner.registry.states();
+        let context = self.handler.context(record, *attempt, states);
         if self.handler.transactions.any() {
             // Boxed: its futures are kilobytes, which every other invocation would carry along.
-            return Box::pin(self.run_in_span()).await;
+            return Box::pin(self.run_in_span(context)).await;
         }
-        let (states, clock) = (self.inner.registry.states(), &*self.inner.clock);
-        let (record, attempt) = (&self.work.record, self.work.attempt);
-        let decision = self.handler.dispatch(record, attempt, states, clock);
-        Some(decision.await)
+        Some(self.handler.dispatch(context, &*self.inner.clock).await)
     }
 
-    async fn run_in_span(&self) -> Option<Decision> {
-        let span = trace::attempt(self.handler, &self.work.record, self.work.attempt);
-        let span = span.unwrap_or_else(Span::none);
-        let decision = self.run_in_transaction().instrument(span.clone()).await;
+    async fn run_in_span(&self, context: Context) -> Option<Decision> {
+        let Work {
+            record, attempt, ..
+        } = self.work;
+        let span = trace::attempt(self.handler, record, *attempt).unwrap_or_else(Span::none);
+        let decision = self
+            .run_in_transaction(context)
+            .instrument(span.clone())
+            .await;
         trace::decided(&span, decision.as_ref());
         decision
     }
 
-    async fn run_in_transaction(&self) -> Option<Decision> {
-        let (record, attempt) = (&self.work.record, self.work.attempt);
-        let (handler, inner) = (self.handler, self.inner);
-        let (needs, states) = (handler.transactions, inner.registry.states());
-        let mut context = handler.context(record, attempt, states);
+    async fn run_in_transaction(&self, mut context: Context) -> Option<Decision> {
+        let (handler, clock) = (self.handler, &*self.inner.clock);
+        let needs = handler.transactions;
         let outcome = match self.begin(&mut context, needs.handler).await {
             // `begin` may have waited for a connection.
             Ok(()) if !self.is_permitted() => return None,
@@ -75,19 +80,19 @@ impl<Db: Database> HandlerAttempt<'_, Db> {
             Err(error) => Outcome::Failed(error),
         };
         let outcome = self.end(&mut context, outcome).await;
-        let decision = match handler.decide(outcome, record, attempt, &*inner.clock) {
+        let decision = match handler.decide(outcome, &context, clock.now()) {
             Decision::Failed { error, because } if handler.has_fallback_for(because) => {
-                let mut context = context.with_failure(error);
+                context.failure = Some(error);
                 let outcome = match self.begin(&mut context, needs.fallback).await {
                     Ok(()) => handler.invoke_fallback(&mut context).await,
                     Err(error) => Outcome::Failed(error),
                 };
                 let outcome = self.end(&mut context, outcome).await;
-                after_fallback(context, outcome, because)
+                after_fallback(&mut context, outcome, because)
             }
             decision => decision,
         };
-        handler.log_decision(record, attempt, &decision, &*inner.clock);
+        handler.log_decision(&context, &decision, clock);
         Some(decision)
     }
 

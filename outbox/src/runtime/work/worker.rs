@@ -96,7 +96,8 @@ impl<Db: Database> WorkerTools<Db> {
                 error: Panicked::with(&*panic),
                 because: FailedBecause::PolicyPanicked,
             };
-            handler.log_decision(&work.record, work.attempt, &decision, &*self.outbox.clock);
+            let (log, now) = (&handler.log, self.outbox.clock.now());
+            log.decided(handler, &work.record, work.attempt, &decision, now);
             Some(decision)
         });
         decision.map(|decision| attempt_end(handler.id(), decision))
