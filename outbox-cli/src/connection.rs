@@ -86,7 +86,11 @@ impl ConnectionArguments {
             .max_connections(2)
             .acquire_timeout(CONNECT_TIMEOUT)
             .connect_lazy_with(options);
-        Ok(Tables::new(pool).named(self.schema.clone(), &self.table_prefix)?)
+        let tables = Tables::new(pool).named(self.schema.clone(), &self.table_prefix)?;
+        if connects {
+            check_version(&tables).await?;
+        }
+        Ok(tables)
     }
 }
 
@@ -96,7 +100,7 @@ fn cannot_connect(error: sqlx::Error) -> Failure {
 }
 
 /// Refuses tables of a newer version than this program knows.
-pub(crate) async fn check_version<Db: Database>(tables: &Tables<Db>) -> Result {
+async fn check_version<Db: Database>(tables: &Tables<Db>) -> Result {
     let known = tables.newest_schema_version();
     match tables.schema_version().await? {
         Some(found) if found > known => Err(outbox::Error::NewerSchema { found, known }.into()),

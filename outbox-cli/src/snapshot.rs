@@ -15,6 +15,7 @@ pub(crate) const SHOWN: usize = 10;
 /// The state of the outbox at one time, as both commands print it.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Snapshot {
+    /// They are exact if every number here was counted, not estimated.
     #[serde(flatten)]
     pub(crate) counts: Counts,
     /// Whether the numbers of finished records were counted, not estimated.
@@ -32,30 +33,26 @@ pub(crate) struct Snapshot {
     /// `status` prints their number, `watch` a list.
     #[serde(skip)]
     pub(crate) instances: Vec<Instance>,
-    /// Grows with each published record. Read only for estimates.
+    /// Grows with each published record.
     #[serde(skip)]
     pub(crate) newest_record_id: i64,
 }
 
 impl Snapshot {
-    /// Counts every row if `exactly`. Otherwise the library estimates where there are many rows.
     pub(crate) async fn read<Db: Database>(
         operations: Operations<'_, Db>,
-        exactly: bool,
+        precision: Precision,
     ) -> Result<Self> {
-        let precision = precision(exactly);
-        let counts = operations.counts(precision).await?;
-        let newest_record_id = if exactly {
-            0
-        } else {
-            operations.newest_record_id().await?
-        };
+        let mut counts = operations.counts(precision).await?;
+        let has_exact_counts = counts.exact;
+        let newest_record_id = operations.newest_record_id().await?;
         let mut errors = operations.counts_by_error(precision).await?;
         errors.items.truncate(SHOWN);
+        counts.exact &= errors.exact;
         let oldest_pending = operations.oldest_pending_age().await?;
         Ok(Self {
             counts,
-            has_exact_counts: counts.exact,
+            has_exact_counts,
             has_exact_breakdowns: errors.exact,
             oldest_pending_seconds: oldest_pending.map(|age| age.as_secs_f64()),
             errors: errors.items,
@@ -66,27 +63,15 @@ impl Snapshot {
         })
     }
 
-    /// Whether every number was counted.
-    pub(crate) fn is_exact(&self) -> bool {
-        self.has_exact_counts && self.has_exact_breakdowns
-    }
-
     /// The unfinished records by event, with the same precision.
     pub(crate) async fn read_events<Db: Database>(
         &mut self,
         operations: Operations<'_, Db>,
-        exactly: bool,
+        precision: Precision,
     ) -> Result<Vec<EventCounts>> {
-        let events = operations.counts_by_event(precision(exactly)).await?;
+        let events = operations.counts_by_event(precision).await?;
         self.has_exact_breakdowns &= events.exact;
+        self.counts.exact &= events.exact;
         Ok(events.items)
-    }
-}
-
-fn precision(exactly: bool) -> Precision {
-    if exactly {
-        Precision::Exact
-    } else {
-        Precision::Estimated
     }
 }

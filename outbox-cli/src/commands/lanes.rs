@@ -3,13 +3,13 @@
 use clap::Args;
 use outbox::{
     Database,
-    operations::{BlockedLane, Operations, Status},
+    operations::{BlockedLane, Status},
 };
 
 use crate::{
     failure::Result,
     filter::{FAILED, FilterArguments, RETRYING, status_among},
-    output::Output,
+    session::Session,
     table::Table,
     text::{duration, number, shortened},
 };
@@ -32,31 +32,27 @@ pub(crate) struct LaneArguments {
     limit: u32,
 }
 
-pub(crate) async fn run<Db: Database>(
-    operations: Operations<'_, Db>,
-    arguments: &LaneArguments,
-    output: Output,
-) -> Result {
-    let filter = arguments.filter.with_status(arguments.status);
-    let lanes = operations.blocked_lanes_of(&filter, arguments.limit);
-    output.list(&lanes.await?, table, "no lane is blocked")
+impl<Db: Database> Session<'_, Db> {
+    pub(crate) async fn lanes(&self, arguments: &LaneArguments) -> Result {
+        let filter = arguments.filter.with_status(arguments.status);
+        let lanes = self.operations.blocked_lanes_of(&filter, arguments.limit);
+        self.output.list(&lanes.await?, table, "no lane is blocked")
+    }
 }
 
-pub(crate) fn table(lanes: &[BlockedLane]) -> Table {
-    let rows = lanes.iter().map(|lane| {
-        [
-            number(lane.waiting),
-            shortened(&lane.key, 30),
-            shortened(&lane.handler, 30),
-            lane.record_id.to_string(),
-            lane.status.to_string(),
-            lane.attempt.to_string(),
-            lane.due_in.map(duration).unwrap_or_default(),
-            shortened(lane.error.as_deref().unwrap_or_default(), 40),
-        ]
-    });
-    let names = [
-        ">waiting", "key", "handler", ">record", "status", ">attempt", "due in", "error",
-    ];
-    Table::new(names, rows)
+pub(crate) fn table(lanes: &[BlockedLane]) -> Option<String> {
+    Table::of(lanes)
+        .column(">waiting", |lane| number(lane.waiting))
+        .column("key", |lane| shortened(&lane.key, 30))
+        .column("handler", |lane| shortened(&lane.handler, 30))
+        .column(">record", |lane| lane.record_id)
+        .column("status", |lane| lane.status)
+        .column(">attempt", |lane| lane.attempt)
+        .column("due in", |lane| {
+            lane.due_in.map(duration).unwrap_or_default()
+        })
+        .column("error", |lane| {
+            shortened(lane.error.as_deref().unwrap_or_default(), 40)
+        })
+        .text()
 }

@@ -3,13 +3,13 @@
 use clap::Args;
 use outbox::{
     Database,
-    operations::{Cursor, Listed, Operations, Paging, Status},
+    operations::{Cursor, Listed, Paging, Status},
 };
 
 use crate::{
     failure::Result,
     filter::{FilterArguments, STATUSES, status_among},
-    output::Output,
+    session::Session,
     table::Table,
     text::{age, shortened},
 };
@@ -37,61 +37,52 @@ pub(crate) struct ListArguments {
     after: Option<Cursor>,
 }
 
-pub(crate) async fn run<Db: Database>(
-    operations: Operations<'_, Db>,
-    arguments: &ListArguments,
-    output: Output,
-) -> Result {
-    let mut paging = if arguments.oldest {
-        Paging::oldest(arguments.limit)
-    } else {
-        Paging::newest(arguments.limit)
-    };
-    if let Some(cursor) = arguments.after {
-        paging = paging.after(cursor);
+impl<Db: Database> Session<'_, Db> {
+    pub(crate) async fn list(&self, arguments: &ListArguments) -> Result {
+        let mut paging = if arguments.oldest {
+            Paging::oldest(arguments.limit)
+        } else {
+            Paging::newest(arguments.limit)
+        };
+        if let Some(cursor) = arguments.after {
+            paging = paging.after(cursor);
+        }
+        let filter = arguments.filter.with_status(arguments.status);
+        let page = self.operations.list(&filter, paging).await?;
+        self.output.list(&page.items, table, "nothing matches")?;
+        // The standard output has records only, so that another program can read it.
+        if let Some(next) = page.next {
+            eprintln!("more results: --after {next}");
+        }
+        Ok(())
     }
-    let filter = arguments.filter.with_status(arguments.status);
-    let page = operations.list(&filter, paging).await?;
-    output.list(&page.items, table, "nothing matches")?;
-    // The standard output has records only, so that another program can read it.
-    if let Some(next) = page.next {
-        eprintln!("more results: --after {next}");
-    }
-    Ok(())
 }
 
 /// Records, or deliveries if the list has them.
-pub(crate) fn table(items: &[Listed]) -> Table {
+pub(crate) fn table(items: &[Listed]) -> Option<String> {
     let deliveries: Vec<_> = items
         .iter()
-        .filter_map(|item| item.delivery.as_ref().map(|delivery| (item, delivery)))
+        .filter_map(|item| Some((item, item.delivery.as_ref()?)))
         .collect();
     if deliveries.is_empty() {
-        let rows = items.iter().map(|item| {
-            [
-                item.record_id.to_string(),
-                item.status.to_string(),
-                shortened(&item.event, 40),
-                shortened(&item.key, 40),
-                age(item.created_at),
-            ]
-        });
-        return Table::new([">record", "status", "event", "key", "age"], rows);
+        return Table::of(items)
+            .column(">record", |item| item.record_id)
+            .column("status", |item| item.status)
+            .column("event", |item| shortened(&item.event, 40))
+            .column("key", |item| shortened(&item.key, 40))
+            .column("age", |item| age(item.created_at))
+            .text();
     }
-    let rows = deliveries.iter().map(|(item, delivery)| {
-        [
-            item.record_id.to_string(),
-            delivery.status.to_string(),
-            shortened(&item.event, 30),
-            shortened(&item.key, 30),
-            shortened(&delivery.handler, 30),
-            delivery.attempt.to_string(),
-            age(item.created_at),
-            shortened(delivery.error.as_deref().unwrap_or_default(), 50),
-        ]
-    });
-    let names = [
-        ">record", "status", "event", "key", "handler", ">attempt", "age", "error",
-    ];
-    Table::new(names, rows)
+    Table::of(&deliveries)
+        .column(">record", |(item, _)| item.record_id)
+        .column("status", |(_, delivery)| delivery.status)
+        .column("event", |(item, _)| shortened(&item.event, 30))
+        .column("key", |(item, _)| shortened(&item.key, 30))
+        .column("handler", |(_, delivery)| shortened(&delivery.handler, 30))
+        .column(">attempt", |(_, delivery)| delivery.attempt)
+        .column("age", |(item, _)| age(item.created_at))
+        .column("error", |(_, delivery)| {
+            shortened(delivery.error.as_deref().unwrap_or_default(), 50)
+        })
+        .text()
 }

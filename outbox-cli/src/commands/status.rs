@@ -5,14 +5,14 @@ use std::time::Duration;
 use clap::Args;
 use outbox::{
     Database,
-    operations::{ErrorCount, EventCounts, Operations},
+    operations::{ErrorCount, EventCounts, Precision},
 };
 use serde::Serialize;
 
 use super::{instances, lanes};
 use crate::{
     failure::Result,
-    output::Output,
+    session::Session,
     snapshot::{SHOWN, Snapshot},
     table::Table,
     text::{duration, number, printable, shortened},
@@ -36,43 +36,42 @@ pub(crate) struct StatusArguments {
 struct StatusJson<'a> {
     #[serde(flatten)]
     snapshot: &'a Snapshot,
-    exact: bool,
     events: &'a [EventCounts],
     instances: usize,
 }
 
-pub(crate) async fn run<Db: Database>(
-    operations: Operations<'_, Db>,
-    arguments: &StatusArguments,
-    output: Output,
-) -> Result {
-    let mut snapshot = Snapshot::read(operations, arguments.exact).await?;
-    let events = snapshot.read_events(operations, arguments.exact).await?;
-    let object = StatusJson {
-        snapshot: &snapshot,
-        exact: snapshot.is_exact(),
-        events: events.get(..SHOWN).unwrap_or(&events),
-        instances: snapshot.instances.len(),
-    };
-    output.print(&object, text(&snapshot, &events))
+impl<Db: Database> Session<'_, Db> {
+    pub(crate) async fn status(&self, arguments: &StatusArguments) -> Result {
+        let precision = if arguments.exact {
+            Precision::Exact
+        } else {
+            Precision::Estimated
+        };
+        let mut snapshot = Snapshot::read(self.operations, precision).await?;
+        let events = snapshot.read_events(self.operations, precision).await?;
+        let object = StatusJson {
+            snapshot: &snapshot,
+            events: events.get(..SHOWN).unwrap_or(&events),
+            instances: snapshot.instances.len(),
+        };
+        self.output.print(&object, text(&snapshot, &events))
+    }
 }
 
 fn text(snapshot: &Snapshot, events: &[EventCounts]) -> String {
-    let mut parts = vec![count_table(snapshot).to_string()];
-    parts.extend(event_table(events).unless_empty());
+    let mut parts: Vec<String> = count_table(snapshot).into_iter().collect();
+    parts.extend(event_table(events.get(..SHOWN).unwrap_or(events)));
     if events.len() > SHOWN {
         parts.push(format!(".. and {} more events", events.len() - SHOWN));
     }
-    parts.extend(error_table(&snapshot.errors).unless_empty());
+    parts.extend(error_table(&snapshot.errors));
     if !snapshot.has_exact_breakdowns {
         parts.push("the counts by event and by error are estimates from the oldest and the newest rows of each status; `--exact` counts every row".to_owned());
     }
-    parts.extend(lanes::table(&snapshot.lanes).unless_empty());
+    parts.extend(lanes::table(&snapshot.lanes));
     if !snapshot.paused.is_empty() {
-        parts.push(format!(
-            "paused: {}",
-            printable(&snapshot.paused.join(", "))
-        ));
+        let paused = printable(&snapshot.paused.join(", "));
+        parts.push(format!("paused: {paused}"));
     }
     parts.push(match snapshot.instances.len() {
         0 => instances::NONE.to_owned(),
@@ -83,84 +82,61 @@ fn text(snapshot: &Snapshot, events: &[EventCounts]) -> String {
 }
 
 /// One row for each status, with its meaning.
-fn count_table(snapshot: &Snapshot) -> Table {
-    let counts = &snapshot.counts;
+fn count_table(snapshot: &Snapshot) -> Option<String> {
     let about = if snapshot.has_exact_counts { "" } else { "~" };
     let oldest = snapshot.oldest_pending_seconds.map(|seconds| {
         let age = duration(Duration::from_secs_f64(seconds));
         format!("the oldest was published {age} ago")
     });
     let oldest = oldest.unwrap_or_default();
+    let c = &snapshot.counts;
     let rows = [
-        ("pending", "", counts.pending, &*oldest),
-        ("scheduled", "", counts.scheduled, "due later"),
+        ("pending", c.pending, &*oldest),
+        ("scheduled", c.scheduled, "due later"),
         (
             "unhandled",
-            "",
-            counts.unhandled,
+            c.unhandled,
             "no handler for the event was found",
         ),
-        (
-            "waiting",
-            "",
-            counts.waiting,
-            "behind an earlier record of the lane",
-        ),
-        (
-            "retrying",
-            "",
-            counts.retrying,
-            "waiting for the next attempt",
-        ),
+        ("waiting", c.waiting, "behind an earlier record of the lane"),
+        ("retrying", c.retrying, "waiting for the next attempt"),
         (
             "failed",
-            "",
-            counts.failed,
+            c.failed,
             "no more retries; replay or discard them",
         ),
-        ("completed", about, counts.completed, "not pruned yet"),
-        ("discarded", about, counts.discarded, "not pruned yet"),
+        ("completed", c.completed, "not pruned yet"),
+        ("discarded", c.discarded, "not pruned yet"),
     ];
-    let rows = rows.map(|(status, about, count, note)| {
-        let count = format!("{about}{}", number(count));
-        [status.to_owned(), count, note.to_owned()]
-    });
-    Table::new(["status", ">count", ""], rows)
+    let is_finished = |status| matches!(status, "completed" | "discarded");
+    Table::of(&rows)
+        .column("status", |row| row.0)
+        .column(">count", |row| {
+            let about = if is_finished(row.0) { about } else { "" };
+            format!("{about}{}", number(row.1))
+        })
+        .column("", |row| row.2)
+        .text()
 }
 
-fn event_table(events: &[EventCounts]) -> Table {
-    let rows = events.iter().take(SHOWN).map(|event| {
-        [
-            shortened(&event.event, 40),
-            number(event.pending),
-            number(event.scheduled),
-            number(event.unhandled),
-            number(event.waiting),
-            number(event.retrying),
-            number(event.failed),
-        ]
-    });
-    let names = [
-        "event",
-        ">pending",
-        ">scheduled",
-        ">unhandled",
-        ">waiting",
-        ">retrying",
-        ">failed",
-    ];
-    Table::new(names, rows)
+fn event_table(events: &[EventCounts]) -> Option<String> {
+    Table::of(events)
+        .column("event", |event| shortened(&event.event, 40))
+        .column(">pending", |event| number(event.pending))
+        .column(">scheduled", |event| number(event.scheduled))
+        .column(">unhandled", |event| number(event.unhandled))
+        .column(">waiting", |event| number(event.waiting))
+        .column(">retrying", |event| number(event.retrying))
+        .column(">failed", |event| number(event.failed))
+        .text()
 }
 
 /// Failed deliveries by their cause.
-pub(crate) fn error_table(errors: &[ErrorCount]) -> Table {
-    let rows = errors.iter().map(|error| {
-        [
-            number(error.count),
-            shortened(&error.handler, 30),
-            shortened(&error.fingerprint, 16),
-            shortened(&error.error, 60),
-        ]
-    });
-    Table::new([">failed", "handler", "fingerprint", "newest error"], rows)
+pub(crate) fn error_table(errors: &[ErrorCount]) -> Option<String> {
+    Table::of(errors)
+        .column(">failed", |error| number(error.count))
+        .column("handler", |error| shortened(&error.handler, 30))
+        .column("fingerprint", |error| shortened(&error.fingerprint, 16))
+        .column("newest error", |error| shortened(&error.error, 60))
+        .text()
 }

@@ -43,15 +43,14 @@ pub(crate) fn frame(
         lines.extend([String::new(), instances::NONE.to_owned()]);
     }
     let errors = snapshot.errors.get(..5).unwrap_or(&snapshot.errors);
-    for table in [
+    let tables = [
         instances::table(&snapshot.instances),
         lanes::table(&snapshot.lanes),
         error_table(errors),
-    ] {
-        if let Some(text) = table.unless_empty() {
-            lines.push(String::new());
-            lines.extend(text.lines().map(str::to_owned));
-        }
+    ];
+    for text in tables.into_iter().flatten() {
+        lines.push(String::new());
+        lines.extend(text.lines().map(str::to_owned));
     }
     lines.truncate(height);
     lines.iter().map(|line| shortened(line, width)).collect()
