@@ -55,28 +55,25 @@ use crate::{
 /// # }
 /// ```
 pub struct Operations<'a, Db: Database> {
-    pub(super) pool: &'a Pool<Db>,
-    names: &'a TableNames,
-    pub(super) partitions: u16,
+    pub(crate) pool: &'a Pool<Db>,
+    pub(crate) names: &'a TableNames,
+    pub(crate) partitions: u16,
     /// Calls the dispatcher of this process, if there can be one.
-    signals: Option<&'a WakeSignals>,
+    pub(crate) signals: Option<&'a WakeSignals>,
 }
 
-impl<'a, Db: Database> Operations<'a, Db> {
-    pub(crate) fn new(
-        pool: &'a Pool<Db>,
-        names: &'a TableNames,
-        partitions: u16,
-        signals: Option<&'a WakeSignals>,
-    ) -> Self {
-        Self {
-            pool,
-            names,
-            partitions,
-            signals,
-        }
-    }
+/// Runs one function of the [`Operator`] on a connection of the pool. A failure is one of this
+/// [`Operation`].
+macro_rules! ask {
+    ($operations:expr, $operation:expr, $function:ident($($argument:expr),*)) => {{
+        let mut connection = $operations.connection($operation).await?;
+        let mut operator = $operations.operator(&mut connection);
+        operator.$function($($argument),*).await.during($operation)
+    }};
+}
+pub(super) use ask;
 
+impl<'a, Db: Database> Operations<'a, Db> {
     pub(super) async fn connection(
         &self,
         operation: Operation,
@@ -90,10 +87,6 @@ impl<'a, Db: Database> Operations<'a, Db> {
         'a: 'c,
     {
         Operator::new(connection, self.names)
-    }
-
-    pub(super) fn names(&self) -> &'a TableNames {
-        self.names
     }
 
     /// Calls the dispatcher of this process, if there can be one.

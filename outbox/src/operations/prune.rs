@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Operations, step::Step};
+use super::{Operations, operations::ask, step::Step};
 use crate::{
     outbox::{
         Result,
@@ -92,16 +92,9 @@ impl<'a, Db: Database> Operations<'a, Db> {
     }
 
     async fn prune_retained(&self, what: Retained, older_than: Duration) -> Result<u64> {
-        let operation = Operation::Prune;
-        let mut all = 0;
+        let (age, mut all) = (micros(older_than), 0);
         loop {
-            let mut connection = self.connection(operation).await?;
-            let age = micros(older_than);
-            let deleted = self
-                .operator(&mut connection)
-                .prune_retained(what, age, BATCH)
-                .await
-                .during(operation)?;
+            let deleted = ask!(self, Operation::Prune, prune_retained(what, age, BATCH))?;
             all += deleted;
             if deleted < BATCH.unsigned_abs() {
                 return Ok(all);
@@ -160,14 +153,12 @@ impl<Db: Database> Pruning<'_, Db> {
         let Some(after) = self.after else {
             return Ok(None);
         };
-        let operation = Operation::Prune;
-        let mut connection = self.operations.connection(operation).await?;
-        let mut looked_at = self
-            .operations
-            .operator(&mut connection)
-            .prunable(after, self.micros, BATCH)
-            .await
-            .during(operation)?;
+        let age = self.micros;
+        let mut looked_at = ask!(
+            self.operations,
+            Operation::Prune,
+            prunable(after, age, BATCH)
+        )?;
         // Ids are in the order of publishing: after a thousand recent records there is no old one,
         // and the rest of the table need not be read.
         let has_more = !looked_at.iter().all(|one| one.is_recent);

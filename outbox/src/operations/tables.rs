@@ -64,7 +64,12 @@ impl<Db: Database> Tables<Db> {
     /// What a person on call looks at and changes.
     #[must_use]
     pub fn operations(&self) -> Operations<'_, Db> {
-        Operations::new(&self.pool, &self.names, PARTITIONS, None)
+        Operations {
+            pool: &self.pool,
+            names: &self.names,
+            partitions: PARTITIONS,
+            signals: None,
+        }
     }
 
     /// Creates or updates the tables; does nothing if they are up to date. The version that they

@@ -139,7 +139,12 @@ impl<Db: Database> Outbox<Db> {
             signals,
             ..
         } = &*self.inner;
-        Operations::new(pool, names, self.inner.partitions, Some(signals))
+        Operations {
+            pool,
+            names,
+            partitions: self.inner.partitions,
+            signals: Some(signals),
+        }
     }
 
     /// Creates or updates the tables. Does nothing if they are up to date. Many processes may call
