@@ -234,12 +234,6 @@ impl<Db: Database> Fetcher<Db> {
         Ok(())
     }
 
-    /// The reading connection, for statements of the test kit.
-    #[cfg(feature = "testing")]
-    pub(crate) fn link(&mut self) -> &mut KeptConnection<Db> {
-        &mut self.link
-    }
-
     /// Renews and takes leases, and prepares the partitions that were gained.
     pub(crate) async fn claim(
         &mut self,
