@@ -12,7 +12,8 @@ pub(crate) type Result<T = (), E = Failure> = std::result::Result<T, E>;
 #[derive(Debug)]
 pub(crate) struct Failure {
     exit: Exit,
-    line: String,
+    /// What is wrong and what to do.
+    pub(crate) line: String,
 }
 
 /// The exit codes, which `outbox --help` explains.
@@ -48,11 +49,6 @@ impl Failure {
         Self { line, ..self }
     }
 
-    /// What is wrong and what to do.
-    pub(crate) fn line(&self) -> &str {
-        &self.line
-    }
-
     /// Prints the line on the standard error output.
     pub(crate) fn report(&self) -> ExitCode {
         if self.exit != Exit::OutputClosed {
@@ -69,15 +65,11 @@ impl Failure {
             sqlx::Error::PoolTimedOut => "timeout".to_owned(),
             other => with_causes(other),
         });
-        match cause(error) {
-            Some((problem, advice)) => {
-                Self::new(Exit::Database, format!("{problem} ({message}): {advice}"))
-            }
-            None => Self::new(
-                Exit::Failed,
-                format!("database error during operation `{operation}`: {message}"),
-            ),
-        }
+        let Some((problem, advice)) = cause(error) else {
+            let line = format!("database error during operation `{operation}`: {message}");
+            return Self::new(Exit::Failed, line);
+        };
+        Self::new(Exit::Database, format!("{problem} ({message}): {advice}"))
     }
 }
 
@@ -111,24 +103,22 @@ impl From<io::Error> for Failure {
 /// Why the database cannot be used, and what to do. None if it can be used and only this statement
 /// failed.
 fn cause(error: &sqlx::Error) -> Option<(&'static str, &'static str)> {
-    let refusal = match error {
-        sqlx::Error::Database(refusal) => &**refusal,
+    let code = match error {
+        sqlx::Error::Database(refusal) => code(&**refusal),
         sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_) => return None,
-        sqlx::Error::Configuration(_) => {
-            return Some((
-                "the database URL is invalid",
-                "it must look like postgres://user@host/database, mysql://user@host/database or sqlite://path",
-            ));
-        }
-        _ => {
-            return Some((
-                "cannot connect to the database",
-                "check --url or OUTBOX_DATABASE_URL, and that the server is running",
-            ));
-        }
+        sqlx::Error::Configuration(_) => "bad URL".to_owned(),
+        _ => "no connection".to_owned(),
     };
     // The codes of the three databases have different lengths.
-    Some(match &*code(refusal) {
+    Some(match &*code {
+        "bad URL" => (
+            "the database URL is invalid",
+            "it must look like postgres://user@host/database, mysql://user@host/database or sqlite://path",
+        ),
+        "no connection" => (
+            "cannot connect to the database",
+            "check --url or OUTBOX_DATABASE_URL, and that the server is running",
+        ),
         "42P01" | "3F000" | "1146" | "no table" => (
             "the outbox tables were not found",
             "create them with `outbox migrate`, or name them with --schema and --table-prefix",

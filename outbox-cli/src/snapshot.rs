@@ -1,13 +1,9 @@
-//! [`Snapshot`]: what `outbox status` and `outbox watch` show. Only this file calls the counting
-//! functions of [`Operations`].
+//! [`Snapshot`]: what both `outbox status` and `outbox watch` show.
 
-use outbox::{
-    Database,
-    operations::{BlockedLane, Counts, ErrorCount, EventCounts, Instance, Operations, Precision},
-};
+use outbox::{Database, operations};
 use serde::Serialize;
 
-use crate::failure::Result;
+use crate::{failure::Result, session::Session};
 
 /// How many events, errors and lanes are shown.
 pub(crate) const SHOWN: usize = 10;
@@ -17,7 +13,7 @@ pub(crate) const SHOWN: usize = 10;
 pub(crate) struct Snapshot {
     /// They are exact if every number here was counted, not estimated.
     #[serde(flatten)]
-    pub(crate) counts: Counts,
+    pub(crate) counts: operations::Counts,
     /// Whether the numbers of finished records were counted, not estimated.
     #[serde(skip)]
     pub(crate) has_exact_counts: bool,
@@ -26,52 +22,37 @@ pub(crate) struct Snapshot {
     pub(crate) has_exact_breakdowns: bool,
     pub(crate) oldest_pending_seconds: Option<f64>,
     /// The most frequent errors.
-    pub(crate) errors: Vec<ErrorCount>,
+    pub(crate) errors: Vec<operations::ErrorCount>,
     /// The lanes in which most records wait.
-    pub(crate) lanes: Vec<BlockedLane>,
+    pub(crate) lanes: Vec<operations::BlockedLane>,
     pub(crate) paused: Vec<String>,
     /// `status` prints their number, `watch` a list.
     #[serde(skip)]
-    pub(crate) instances: Vec<Instance>,
+    pub(crate) instances: Vec<operations::Instance>,
     /// Grows with each published record.
     #[serde(skip)]
     pub(crate) newest_record_id: i64,
 }
 
-impl Snapshot {
-    pub(crate) async fn read<Db: Database>(
-        operations: Operations<'_, Db>,
-        precision: Precision,
-    ) -> Result<Self> {
-        let mut counts = operations.counts(precision).await?;
+impl<Db: Database> Session<'_, Db> {
+    pub(crate) async fn snapshot(&self, precision: operations::Precision) -> Result<Snapshot> {
+        let mut counts = self.operations.counts(precision).await?;
         let has_exact_counts = counts.exact;
-        let newest_record_id = operations.newest_record_id().await?;
-        let mut errors = operations.counts_by_error(precision).await?;
+        let newest_record_id = self.operations.newest_record_id().await?;
+        let mut errors = self.operations.counts_by_error(precision).await?;
         errors.items.truncate(SHOWN);
         counts.exact &= errors.exact;
-        let oldest_pending = operations.oldest_pending_age().await?;
-        Ok(Self {
+        let oldest_pending = self.operations.oldest_pending_age().await?;
+        Ok(Snapshot {
             counts,
             has_exact_counts,
             has_exact_breakdowns: errors.exact,
             oldest_pending_seconds: oldest_pending.map(|age| age.as_secs_f64()),
             errors: errors.items,
-            lanes: operations.blocked_lanes(10).await?,
-            paused: operations.paused().await?,
-            instances: operations.instances().await?,
+            lanes: self.operations.blocked_lanes(10).await?,
+            paused: self.operations.paused().await?,
+            instances: self.operations.instances().await?,
             newest_record_id,
         })
-    }
-
-    /// The unfinished records by event, with the same precision.
-    pub(crate) async fn read_events<Db: Database>(
-        &mut self,
-        operations: Operations<'_, Db>,
-        precision: Precision,
-    ) -> Result<Vec<EventCounts>> {
-        let events = operations.counts_by_event(precision).await?;
-        self.has_exact_breakdowns &= events.exact;
-        self.counts.exact &= events.exact;
-        Ok(events.items)
     }
 }

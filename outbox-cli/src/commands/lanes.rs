@@ -1,18 +1,9 @@
 //! `outbox lanes`.
 
 use clap::Args;
-use outbox::{
-    Database,
-    operations::{BlockedLane, Status},
-};
+use outbox::{Database, operations};
 
-use crate::{
-    failure::Result,
-    filter::{FAILED, FilterArguments, RETRYING, status_among},
-    session::Session,
-    table::Table,
-    text::{duration, number, shortened},
-};
+use crate::{failure::Result, filter, session::Session, table::Table, text};
 
 pub(crate) const JSON: &str = "\
 The filters select lanes by the record at their head, behind which the others wait.
@@ -23,10 +14,10 @@ deliveries wait behind the head).";
 #[derive(Debug, Args)]
 pub(crate) struct LaneArguments {
     /// Select by the status of the delivery at the head
-    #[arg(long, value_parser = status_among(&[RETRYING, FAILED]))]
-    status: Option<Status>,
+    #[arg(long, value_parser = filter::status_among(&[filter::RETRYING, filter::FAILED]))]
+    status: Option<operations::Status>,
     #[command(flatten)]
-    filter: FilterArguments,
+    filter: filter::FilterArguments,
     /// How many lanes to list, from 1 to 1000
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1000))]
     limit: u32,
@@ -40,19 +31,19 @@ impl<Db: Database> Session<'_, Db> {
     }
 }
 
-pub(crate) fn table(lanes: &[BlockedLane]) -> Option<String> {
+pub(crate) fn table(lanes: &[operations::BlockedLane]) -> Option<String> {
     Table::of(lanes)
-        .column(">waiting", |lane| number(lane.waiting))
-        .column("key", |lane| shortened(&lane.key, 30))
-        .column("handler", |lane| shortened(&lane.handler, 30))
+        .column(">waiting", |lane| text::number(lane.waiting))
+        .column("key", |lane| text::shortened(&lane.key, 30))
+        .column("handler", |lane| text::shortened(&lane.handler, 30))
         .column(">record", |lane| lane.record_id)
         .column("status", |lane| lane.status)
         .column(">attempt", |lane| lane.attempt)
         .column("due in", |lane| {
-            lane.due_in.map(duration).unwrap_or_default()
+            lane.due_in.map(text::duration).unwrap_or_default()
         })
         .column("error", |lane| {
-            shortened(lane.error.as_deref().unwrap_or_default(), 40)
+            text::shortened(lane.error.as_deref().unwrap_or_default(), 40)
         })
         .text()
 }

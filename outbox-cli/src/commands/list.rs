@@ -6,13 +6,7 @@ use outbox::{
     operations::{Cursor, Listed, Paging, Status},
 };
 
-use crate::{
-    failure::Result,
-    filter::{FilterArguments, STATUSES, status_among},
-    session::Session,
-    table::Table,
-    text::{age, shortened},
-};
+use crate::{failure::Result, filter, session::Session, table::Table, text};
 
 pub(crate) const JSON: &str = "\
 JSON, one object per line: record_id, event_id, event, key, status, created_at, due_at, completed_at; if deliveries are listed,
@@ -22,10 +16,10 @@ error}. If there are more, the standard error output says so.";
 #[derive(Debug, Args)]
 pub(crate) struct ListArguments {
     /// Select by status; `waiting`, `retrying` and `failed` list deliveries, the others records
-    #[arg(long, value_parser = status_among(STATUSES))]
+    #[arg(long, value_parser = filter::status_among(filter::STATUSES))]
     status: Option<Status>,
     #[command(flatten)]
-    filter: FilterArguments,
+    filter: filter::FilterArguments,
     /// How many to list, from 1 to 1000
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1000))]
     limit: u32,
@@ -68,21 +62,23 @@ pub(crate) fn table(items: &[Listed]) -> Option<String> {
         return Table::of(items)
             .column(">record", |item| item.record_id)
             .column("status", |item| item.status)
-            .column("event", |item| shortened(&item.event, 40))
-            .column("key", |item| shortened(&item.key, 40))
-            .column("age", |item| age(item.created_at))
+            .column("event", |item| text::shortened(&item.event, 40))
+            .column("key", |item| text::shortened(&item.key, 40))
+            .column("age", |item| text::age(item.created_at))
             .text();
     }
     Table::of(&deliveries)
         .column(">record", |(item, _)| item.record_id)
         .column("status", |(_, delivery)| delivery.status)
-        .column("event", |(item, _)| shortened(&item.event, 30))
-        .column("key", |(item, _)| shortened(&item.key, 30))
-        .column("handler", |(_, delivery)| shortened(&delivery.handler, 30))
+        .column("event", |(item, _)| text::shortened(&item.event, 30))
+        .column("key", |(item, _)| text::shortened(&item.key, 30))
+        .column("handler", |(_, delivery)| {
+            text::shortened(&delivery.handler, 30)
+        })
         .column(">attempt", |(_, delivery)| delivery.attempt)
-        .column("age", |(item, _)| age(item.created_at))
+        .column("age", |(item, _)| text::age(item.created_at))
         .column("error", |(_, delivery)| {
-            shortened(delivery.error.as_deref().unwrap_or_default(), 50)
+            text::shortened(delivery.error.as_deref().unwrap_or_default(), 50)
         })
         .text()
 }

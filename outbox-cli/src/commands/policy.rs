@@ -53,11 +53,9 @@ pub(crate) fn run(arguments: &PolicyArguments, output: Output) -> Result {
 
 fn unreadable(error: &ConfigError) -> Failure {
     let cause = error.source().and_then(|cause| cause.downcast_ref());
-    let is_missing = cause.is_some_and(|io: &io::Error| io.kind() == io::ErrorKind::NotFound);
-    let exit = if is_missing {
-        Exit::NotFound
-    } else {
-        Exit::Failed
+    let exit = match cause.map(io::Error::kind) {
+        Some(io::ErrorKind::NotFound) => Exit::NotFound,
+        _ => Exit::Failed,
     };
     Failure::new(exit, with_causes(error))
 }
@@ -131,12 +129,8 @@ impl<'a> Schedule<'a> {
     }
 
     fn text(&self) -> String {
-        let note = if self.configured {
-            ""
-        } else {
-            " (not configured)"
-        };
-        let name = printable(self.policy);
+        let note = (!self.configured).then_some(" (not configured)");
+        let (name, note) = (printable(self.policy), note.unwrap_or_default());
         let mut lines = vec![format!("{name}{note}: {}", self.description)];
         for (when, errors) in [
             ("only on", self.only_errors),

@@ -6,12 +6,7 @@ use clap::Args;
 use outbox::Database;
 use serde_json::json;
 
-use crate::{
-    batches::{self, Task},
-    failure::Result,
-    session::Session,
-    text::{counted, duration},
-};
+use crate::{batches, failure::Result, session::Session, text};
 
 pub(crate) const JSON: &str = "\
 JSON, one object: changed (how many were deleted), interrupted. With --dry-run: dry_run, would_delete (how many),
@@ -32,7 +27,7 @@ impl<Db: Database> Session<'_, Db> {
         let mut pruning = self.operations.pruning(arguments.older_than);
         if !arguments.dry_run {
             let (done, noun, total) = ("deleted", "record", None);
-            let task = Task { done, noun, total };
+            let task = batches::Task { done, noun, total };
             let unknown = async || Ok(String::new());
             return batches::run(task, self.output, async || pruning.next().await, unknown).await;
         }
@@ -45,10 +40,10 @@ impl<Db: Database> Session<'_, Db> {
         let ids = oldest
             .zip(newest)
             .map(|(oldest, newest)| format!(", ids {oldest} to {newest}"));
-        let text = format!(
+        let line = format!(
             "would delete {} finished more than {} ago{}; nothing was changed",
-            counted(count, "record"),
-            duration(arguments.older_than),
+            text::counted(count, "record"),
+            text::duration(arguments.older_than),
             ids.unwrap_or_default(),
         );
         let object = json!({
@@ -57,6 +52,6 @@ impl<Db: Database> Session<'_, Db> {
             "oldest_record_id": oldest,
             "newest_record_id": newest,
         });
-        self.output.print(&object, text)
+        self.output.print(&object, line)
     }
 }

@@ -3,20 +3,11 @@
 use std::time::Duration;
 
 use clap::Args;
-use outbox::{
-    Database,
-    operations::{ErrorCount, EventCounts, Precision},
-};
+use outbox::{Database, operations};
 use serde::Serialize;
 
 use super::{instances, lanes};
-use crate::{
-    failure::Result,
-    session::Session,
-    snapshot::{SHOWN, Snapshot},
-    table::Table,
-    text::{duration, number, printable, shortened},
-};
+use crate::{failure::Result, session::Session, snapshot, table::Table, text};
 
 pub(crate) const JSON: &str = "\
 JSON, one object: pending, scheduled, unhandled, waiting, retrying, failed, completed, discarded; exact (false: completed and
@@ -35,34 +26,39 @@ pub(crate) struct StatusArguments {
 #[derive(Serialize)]
 struct StatusJson<'a> {
     #[serde(flatten)]
-    snapshot: &'a Snapshot,
-    events: &'a [EventCounts],
+    snapshot: &'a snapshot::Snapshot,
+    events: &'a [operations::EventCounts],
     instances: usize,
 }
 
 impl<Db: Database> Session<'_, Db> {
     pub(crate) async fn status(&self, arguments: &StatusArguments) -> Result {
         let precision = if arguments.exact {
-            Precision::Exact
+            operations::Precision::Exact
         } else {
-            Precision::Estimated
+            operations::Precision::Estimated
         };
-        let mut snapshot = Snapshot::read(self.operations, precision).await?;
-        let events = snapshot.read_events(self.operations, precision).await?;
+        let mut snapshot = self.snapshot(precision).await?;
+        let mut events = self.operations.counts_by_event(precision).await?;
+        let more_events = events.items.len().saturating_sub(snapshot::SHOWN);
+        events.items.truncate(snapshot::SHOWN);
+        snapshot.has_exact_breakdowns &= events.exact;
+        snapshot.counts.exact &= events.exact;
         let object = StatusJson {
             snapshot: &snapshot,
-            events: events.get(..SHOWN).unwrap_or(&events),
+            events: &events.items,
             instances: snapshot.instances.len(),
         };
-        self.output.print(&object, text(&snapshot, &events))
+        self.output.print(&object, text_of(&object, more_events))
     }
 }
 
-fn text(snapshot: &Snapshot, events: &[EventCounts]) -> String {
+fn text_of(status: &StatusJson<'_>, more_events: usize) -> String {
+    let snapshot = status.snapshot;
     let mut parts: Vec<String> = count_table(snapshot).into_iter().collect();
-    parts.extend(event_table(events.get(..SHOWN).unwrap_or(events)));
-    if events.len() > SHOWN {
-        parts.push(format!(".. and {} more events", events.len() - SHOWN));
+    parts.extend(event_table(status.events));
+    if more_events > 0 {
+        parts.push(format!(".. and {more_events} more events"));
     }
     parts.extend(error_table(&snapshot.errors));
     if !snapshot.has_exact_breakdowns {
@@ -70,10 +66,10 @@ fn text(snapshot: &Snapshot, events: &[EventCounts]) -> String {
     }
     parts.extend(lanes::table(&snapshot.lanes));
     if !snapshot.paused.is_empty() {
-        let paused = printable(&snapshot.paused.join(", "));
+        let paused = text::printable(&snapshot.paused.join(", "));
         parts.push(format!("paused: {paused}"));
     }
-    parts.push(match snapshot.instances.len() {
+    parts.push(match status.instances {
         0 => instances::NONE.to_owned(),
         1 => "1 instance is running".to_owned(),
         n => format!("{n} instances are running"),
@@ -82,10 +78,10 @@ fn text(snapshot: &Snapshot, events: &[EventCounts]) -> String {
 }
 
 /// One row for each status, with its meaning.
-fn count_table(snapshot: &Snapshot) -> Option<String> {
+fn count_table(snapshot: &snapshot::Snapshot) -> Option<String> {
     let about = if snapshot.has_exact_counts { "" } else { "~" };
     let oldest = snapshot.oldest_pending_seconds.map(|seconds| {
-        let age = duration(Duration::from_secs_f64(seconds));
+        let age = text::duration(Duration::from_secs_f64(seconds));
         format!("the oldest was published {age} ago")
     });
     let oldest = oldest.unwrap_or_default();
@@ -113,30 +109,32 @@ fn count_table(snapshot: &Snapshot) -> Option<String> {
         .column("status", |row| row.0)
         .column(">count", |row| {
             let about = if is_finished(row.0) { about } else { "" };
-            format!("{about}{}", number(row.1))
+            format!("{about}{}", text::number(row.1))
         })
         .column("", |row| row.2)
         .text()
 }
 
-fn event_table(events: &[EventCounts]) -> Option<String> {
+fn event_table(events: &[operations::EventCounts]) -> Option<String> {
     Table::of(events)
-        .column("event", |event| shortened(&event.event, 40))
-        .column(">pending", |event| number(event.pending))
-        .column(">scheduled", |event| number(event.scheduled))
-        .column(">unhandled", |event| number(event.unhandled))
-        .column(">waiting", |event| number(event.waiting))
-        .column(">retrying", |event| number(event.retrying))
-        .column(">failed", |event| number(event.failed))
+        .column("event", |event| text::shortened(&event.event, 40))
+        .column(">pending", |event| text::number(event.pending))
+        .column(">scheduled", |event| text::number(event.scheduled))
+        .column(">unhandled", |event| text::number(event.unhandled))
+        .column(">waiting", |event| text::number(event.waiting))
+        .column(">retrying", |event| text::number(event.retrying))
+        .column(">failed", |event| text::number(event.failed))
         .text()
 }
 
 /// Failed deliveries by their cause.
-pub(crate) fn error_table(errors: &[ErrorCount]) -> Option<String> {
+pub(crate) fn error_table(errors: &[operations::ErrorCount]) -> Option<String> {
     Table::of(errors)
-        .column(">failed", |error| number(error.count))
-        .column("handler", |error| shortened(&error.handler, 30))
-        .column("fingerprint", |error| shortened(&error.fingerprint, 16))
-        .column("newest error", |error| shortened(&error.error, 60))
+        .column(">failed", |error| text::number(error.count))
+        .column("handler", |error| text::shortened(&error.handler, 30))
+        .column("fingerprint", |error| {
+            text::shortened(&error.fingerprint, 16)
+        })
+        .column("newest error", |error| text::shortened(&error.error, 60))
         .text()
 }

@@ -6,10 +6,7 @@ use super::{
     step::{Batch, Step, Verb},
 };
 use crate::{
-    outbox::{
-        Result,
-        error::{DbContext as _, Operation},
-    },
+    outbox::error::{DbContext as _, Operation, Result},
     record::LONGEST_NAME,
     runtime::signals::Signal,
     store::Database,
@@ -130,9 +127,10 @@ impl<Db: Database> Operations<'_, Db> {
     /// # Errors
     /// When the database fails.
     pub async fn paused(&self) -> Result<Vec<String>> {
-        let mut connection = self.connection(Operation::List).await?;
+        let operation = Operation::List;
+        let mut connection = self.pool.acquire().await.during(operation)?;
         let handlers = Db::paused_handlers(&mut connection, self.names).await;
-        let mut handlers = handlers.during(Operation::List)?;
+        let mut handlers = handlers.during(operation)?;
         handlers.sort_unstable();
         Ok(handlers)
     }
@@ -146,9 +144,10 @@ impl<Db: Database> Operations<'_, Db> {
                 other => other,
             });
         };
+        let (deliveries, records) = (vec![*delivery], vec![record_id]);
         let batch = Batch {
-            deliveries: vec![*delivery],
-            records: vec![record_id],
+            deliveries,
+            records,
         };
         if self.apply(Step::Deliveries(verb, &batch)).await? > 0 {
             tracing::info!(record_id, handler, "delivery {}", verb.past());
@@ -170,9 +169,11 @@ impl<Db: Database> Operations<'_, Db> {
             return Ok(Change::Applied);
         }
         let found = self.deliveries_of(record_id, None).await?;
+        let deliveries = found.iter().map(|(id, _)| *id).collect();
+        let records = vec![record_id];
         let batch = Batch {
-            deliveries: found.iter().map(|(id, _)| *id).collect(),
-            records: vec![record_id],
+            deliveries,
+            records,
         };
         if !found.is_empty() && self.apply(Step::Deliveries(verb, &batch)).await? > 0 {
             tracing::info!(record_id, "deliveries of a record {}", verb.past());

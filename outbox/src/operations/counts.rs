@@ -10,10 +10,7 @@ use super::{
     samples::{Samples, share},
 };
 use crate::{
-    outbox::{
-        Result,
-        error::{DbContext as _, Operation},
-    },
+    outbox::error::{DbContext as _, Operation, Result},
     store::{Database, OPEN, Operator, SAMPLE_END, SampleExtent, StatusCount, StatusSample, Table},
 };
 
@@ -97,7 +94,7 @@ impl<Db: Database> Operations<'_, Db> {
     /// # Errors
     /// When the database fails.
     pub async fn counts(&self, precision: Precision) -> Result<Counts> {
-        ask!(self, Operation::Count, counts_by_status(precision))
+        ask!(self, Operation::Count, status_counts(precision))
     }
 
     /// How much of each event is not finished, in the order of their names: records that are
@@ -120,7 +117,7 @@ impl<Db: Database> Operations<'_, Db> {
     /// # Errors
     /// When the database fails.
     pub async fn counts_by_event(&self, precision: Precision) -> Result<Breakdown<EventCounts>> {
-        ask!(self, Operation::Count, counts_by_event(precision))
+        ask!(self, Operation::Count, event_counts(precision))
     }
 
     /// Failed deliveries by what went wrong, the most frequent first; the first 1,000.
@@ -131,7 +128,7 @@ impl<Db: Database> Operations<'_, Db> {
     /// # Errors
     /// When the database fails.
     pub async fn counts_by_error(&self, precision: Precision) -> Result<Breakdown<ErrorCount>> {
-        ask!(self, Operation::Count, counts_by_error(precision))
+        ask!(self, Operation::Count, error_counts(precision))
     }
 
     /// How long ago the oldest pending record was published, by the database's clock: how far
@@ -140,7 +137,11 @@ impl<Db: Database> Operations<'_, Db> {
     /// # Errors
     /// When the database fails.
     pub async fn oldest_pending_age(&self) -> Result<Option<Duration>> {
-        let oldest = ask!(self, Operation::Overview, oldest_pending(self.partitions))?;
+        let oldest = ask!(
+            self,
+            Operation::Overview,
+            oldest_pending(crate::outbox::PARTITIONS)
+        )?;
         Ok(oldest.map(|(micros, _)| Duration::from_micros(u64::try_from(micros).unwrap_or(0))))
     }
 
@@ -156,7 +157,7 @@ impl<Db: Database> Operations<'_, Db> {
 }
 
 impl<Db: Database> Operator<'_, Db> {
-    async fn counts_by_status(&mut self, precision: Precision) -> Result<Counts, sqlx::Error> {
+    async fn status_counts(&mut self, precision: Precision) -> sqlx::Result<Counts> {
         let counted = match precision {
             Precision::Exact => self.counts().await?,
             Precision::Estimated => self.open_counts(&OPEN).await?,
@@ -182,10 +183,7 @@ impl<Db: Database> Operator<'_, Db> {
         Ok(counts)
     }
 
-    async fn counts_by_event(
-        &mut self,
-        precision: Precision,
-    ) -> Result<Breakdown<EventCounts>, sqlx::Error> {
+    async fn event_counts(&mut self, precision: Precision) -> sqlx::Result<Breakdown<EventCounts>> {
         let (samples, totals) = match precision {
             Precision::Exact => {
                 let extent = SampleExtent::Unlimited;
@@ -211,10 +209,7 @@ impl<Db: Database> Operator<'_, Db> {
         })
     }
 
-    async fn counts_by_error(
-        &mut self,
-        precision: Precision,
-    ) -> Result<Breakdown<ErrorCount>, sqlx::Error> {
+    async fn error_counts(&mut self, precision: Precision) -> sqlx::Result<Breakdown<ErrorCount>> {
         let (extent, total) = match precision {
             Precision::Exact => (SampleExtent::Unlimited, 0),
             Precision::Estimated => {
@@ -237,12 +232,12 @@ impl<Db: Database> Operator<'_, Db> {
 
 /// How much is read of what is unfinished.
 fn samples_of(totals: Counts) -> Vec<StatusSample> {
-    let open = OPEN.into_iter().filter(|status| totals.get(*status) > 0);
-    open.map(|status| StatusSample {
-        status,
-        extent: extent(totals.get(status)),
-    })
-    .collect()
+    let sample = |status| {
+        let total = totals.get(status);
+        let extent = extent(total);
+        (total > 0).then_some(StatusSample { status, extent })
+    };
+    OPEN.into_iter().filter_map(sample).collect()
 }
 
 fn extent(count: u64) -> SampleExtent {

@@ -5,10 +5,7 @@ use super::{
     operations::ask,
 };
 use crate::{
-    outbox::{
-        Result,
-        error::{DbContext as _, Operation},
-    },
+    outbox::error::{DbContext as _, Operation, Result},
     store::{Database, ListQuery, micros},
 };
 

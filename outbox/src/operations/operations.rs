@@ -5,10 +5,6 @@ use std::fmt;
 use sqlx::Pool;
 
 use crate::{
-    outbox::{
-        Result,
-        error::{DbContext as _, Operation},
-    },
     runtime::signals::{Signal, WakeSignals},
     store::{Database, Operator, TableNames},
 };
@@ -57,35 +53,23 @@ use crate::{
 pub struct Operations<'a, Db: Database> {
     pub(crate) pool: &'a Pool<Db>,
     pub(crate) names: &'a TableNames,
-    pub(crate) partitions: u16,
     /// Calls the dispatcher of this process, if there can be one.
     pub(crate) signals: Option<&'a WakeSignals>,
 }
 
-/// Runs one function of the [`Operator`] on a connection of the pool. A failure is one of this
-/// [`Operation`].
+/// Runs one function of the [`Operator`] on a connection of the pool. Its error names the operation.
 macro_rules! ask {
     ($operations:expr, $operation:expr, $function:ident($($argument:expr),*)) => {{
-        let mut connection = $operations.connection($operation).await?;
+        let mut connection = $operations.pool.acquire().await.during($operation)?;
         let mut operator = $operations.operator(&mut connection);
         operator.$function($($argument),*).await.during($operation)
     }};
 }
 pub(super) use ask;
 
-impl<'a, Db: Database> Operations<'a, Db> {
-    pub(super) async fn connection(
-        &self,
-        operation: Operation,
-    ) -> Result<sqlx::pool::PoolConnection<Db>> {
-        self.pool.acquire().await.during(operation)
-    }
-
+impl<Db: Database> Operations<'_, Db> {
     /// The statements on this connection.
-    pub(super) fn operator<'c>(&self, connection: &'c mut Db::Connection) -> Operator<'c, Db>
-    where
-        'a: 'c,
-    {
+    pub(super) fn operator<'c>(&'c self, connection: &'c mut Db::Connection) -> Operator<'c, Db> {
         Operator::new(connection, self.names)
     }
 

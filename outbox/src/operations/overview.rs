@@ -8,10 +8,7 @@ use super::{
     samples::{Samples, share},
 };
 use crate::{
-    outbox::{
-        Result,
-        error::{DbContext as _, Operation},
-    },
+    outbox::error::{DbContext as _, Operation, Result},
     store::{Database, Operator, Table},
 };
 
@@ -48,14 +45,14 @@ impl<Db: Database> Operations<'_, Db> {
     /// # Errors
     /// When the database fails.
     pub async fn overview(&self) -> Result<Overview> {
-        ask!(self, Operation::Overview, overview(self.partitions))
+        ask!(self, Operation::Overview, overview())
     }
 }
 
 const PENDING: Status = Status::Record(RecordStatus::Pending);
 
 impl<Db: Database> Operator<'_, Db> {
-    async fn overview(&mut self, partitions: u16) -> Result<Overview, sqlx::Error> {
+    async fn overview(&mut self) -> Result<Overview, sqlx::Error> {
         let capped = self.capped_counts(CAP).await?;
         let mut counts = Counts::default();
         capped.iter().for_each(|one| counts.add(&one.counted));
@@ -63,12 +60,11 @@ impl<Db: Database> Operator<'_, Db> {
         let counted = counts;
 
         let oldest = if counted.pending > 0 {
-            self.oldest_pending(partitions).await?
+            self.oldest_pending(crate::outbox::PARTITIONS).await?
         } else {
             None
         };
-        if let Some((lowest, newest)) = self.id_range(Table::Record).await? {
-            let all = (lowest, newest);
+        if let Some(all @ (_, newest)) = self.id_range(Table::Record).await? {
             self.estimate(&mut counts, Table::Record, all, |status| status != PENDING)
                 .await?;
             // Pending records are the newest. Samples of the whole table would miss them.
@@ -87,12 +83,9 @@ impl<Db: Database> Operator<'_, Db> {
         }
         // Only the head of a lane is retrying or failed and blocks.
         let blocked_by = |status: DeliveryStatus, all| {
-            let mut heads = capped
-                .iter()
-                .filter(|one| one.counted.status == status.into());
-            heads
-                .next()
-                .map_or(0, |one| share(one.blocking, all, one.counted.count))
+            let mut capped = capped.iter();
+            let heads = capped.find(|one| one.counted.status == status.into());
+            heads.map_or(0, |one| share(one.blocking, all, one.counted.count))
         };
         let age = oldest.map(|(age, _)| u64::try_from(age).unwrap_or(0));
         Ok(Overview {

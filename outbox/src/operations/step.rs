@@ -2,10 +2,7 @@
 
 use super::Operations;
 use crate::{
-    outbox::{
-        Result,
-        error::{DbContext as _, Operation},
-    },
+    outbox::error::{DbContext as _, Operation, Result},
     runtime::signals::Signal,
     store::{Database, Fence, Prunable},
 };
@@ -34,9 +31,10 @@ pub(super) struct Batch {
 /// What one transaction does.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Step<'a> {
-    /// Changes deliveries. A record without an unfinished one is then discarded, too.
+    /// Replays or discards deliveries. A record whose last unfinished delivery is discarded is
+    /// discarded with it.
     Deliveries(Verb, &'a Batch),
-    /// Changes records that no handler has started with.
+    /// Makes scheduled records due now, or discards records that no handler has started with.
     Records(Verb, &'a [i64]),
     /// The heads of the lanes of these deliveries become due if they are waiting.
     ReleaseLaneHeads(&'a [i64]),
@@ -112,17 +110,14 @@ impl<Db: Database> Operations<'_, Db> {
                 0
             }
             Step::Delete(records, fence) => {
-                let held = match fence {
-                    Some(fence) => {
-                        let sql = Db::statements(self.names)?;
-                        Some(Db::lock_leases(&mut tx, &sql, fence).await?)
-                    }
-                    None => None,
-                };
-                let held = |part| held.as_ref().is_none_or(|held| held.contains(part));
-                let records = records.iter().filter(|record| held(&record.partition));
-                let records: Vec<i64> = records.map(|record| record.id).collect();
-                self.operator(&mut tx).delete(&records).await?
+                let mut records = records.to_vec();
+                if let Some(fence) = fence {
+                    let sql = Db::statements(self.names)?;
+                    let held = Db::lock_leases(&mut tx, &sql, fence).await?;
+                    records.retain(|record| held.contains(&record.partition));
+                }
+                let ids: Vec<i64> = records.iter().map(|record| record.id).collect();
+                self.operator(&mut tx).delete(&ids).await?
             }
         };
         tx.commit().await?;

@@ -6,10 +6,7 @@ use sqlx::Pool;
 
 use super::Operations;
 use crate::{
-    outbox::{
-        PARTITIONS, Result,
-        error::{DbContext as _, Operation},
-    },
+    outbox::error::{DbContext as _, Operation, Result},
     store::{self, Database, Operator, TableNames},
 };
 
@@ -67,7 +64,6 @@ impl<Db: Database> Tables<Db> {
         Operations {
             pool: &self.pool,
             names: &self.names,
-            partitions: PARTITIONS,
             signals: None,
         }
     }

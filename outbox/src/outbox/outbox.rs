@@ -142,7 +142,6 @@ impl<Db: Database> Outbox<Db> {
         Operations {
             pool,
             names,
-            partitions: self.inner.partitions,
             signals: Some(signals),
         }
     }

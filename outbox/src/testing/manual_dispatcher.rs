@@ -213,9 +213,8 @@ impl ManualRun<'_> {
             let answer = self.dispatcher.fetcher.fetch(&round).await;
             let mut fetched = answer.map_err(database)?;
             let is_due = |id, handler| due.contains(&(id, handler));
-            fetched
-                .due_records
-                .retain(|one| is_due(one.record.id, None));
+            let records = &mut fetched.due_records;
+            records.retain(|one| is_due(one.record.id, None));
             let deliveries = &mut fetched.due_deliveries;
             deliveries.retain(|one| is_due(one.fetched.record.id, Some(one.handler.clone())));
             self.engine.on_fetched(&round, fetched);
@@ -233,10 +232,8 @@ impl ManualRun<'_> {
             let Some(outgoing) = self.engine.take_batch(offset) else {
                 return Ok(());
             };
-            let fence = self.fence();
-            self.dispatcher
-                .write(&fence, outgoing.batch(), offset)
-                .await?;
+            let (fence, batch) = (self.fence(), outgoing.batch());
+            self.dispatcher.write(&fence, batch, offset).await?;
             self.engine.on_written(outgoing);
             self.take_work();
         }

@@ -87,9 +87,9 @@ impl Kit {
         let mut connection = dispatcher.connection().await?;
         let names = &self.outbox.inner.names;
         let found = sql::record(&mut connection, names, record_id).await;
-        let found = found.map_err(database)?;
-        let found = found.ok_or(KitError::NoSuchRecord(record_id))?;
-        let delivery = self.delivery_row(found, &state)?;
+        let missing = KitError::NoSuchRecord(record_id);
+        let record = found.map_err(database)?.ok_or(missing)?;
+        let delivery = self.delivery_row(record, &state)?;
         let due_at = match state {
             Restore::Delayed(delay) => Some(later(self.clock.now(), delay).as_microsecond()),
             _ => None,

@@ -7,10 +7,7 @@ mod screen;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use outbox::{
-    Database,
-    operations::{Instance, Precision},
-};
+use outbox::{Database, operations};
 use serde::Serialize;
 
 use crate::{failure::Result, interrupt::Interrupt, session::Session, snapshot::Snapshot};
@@ -42,22 +39,19 @@ struct WatchJson<'a> {
     snapshot: &'a Snapshot,
     published_per_second: Option<f64>,
     handled_per_second: Option<f64>,
-    instances: &'a [Instance],
+    instances: &'a [operations::Instance],
 }
 
 impl<Db: Database> Session<'_, Db> {
     pub(crate) async fn watch(&self, arguments: &WatchArguments) -> Result {
-        let read = async || Snapshot::read(self.operations, Precision::Estimated).await;
+        let precision = operations::Precision::Estimated;
         // The first error ends the command before it takes the screen.
-        let mut snapshot = read().await?;
+        let mut snapshot = self.snapshot(precision).await?;
         let mut rates = Rates::default();
         rates.add(&snapshot, Instant::now());
         let mut interrupt = Interrupt::listen(|| {})?;
-        let screen = if self.output.is_interactive() {
-            Some(Screen::enter()?)
-        } else {
-            None
-        };
+        let is_interactive = self.output.is_interactive();
+        let screen = is_interactive.then(Screen::enter).transpose()?;
         let mut last_line = None;
         let interval = arguments.interval.max(Duration::from_millis(50));
         for shown in 1.. {
@@ -86,14 +80,14 @@ impl<Db: Database> Session<'_, Db> {
             if quits {
                 break;
             }
-            match read().await {
+            match self.snapshot(precision).await {
                 Ok(next) => {
                     snapshot = next;
                     rates.add(&snapshot, Instant::now());
                     last_line = None;
                 }
                 // A screen shows the error until the database answers again.
-                Err(failure) if screen.is_some() => last_line = Some(failure.line().to_owned()),
+                Err(failure) if screen.is_some() => last_line = Some(failure.line),
                 Err(failure) => return Err(failure),
             }
         }

@@ -10,7 +10,7 @@ use tokio::time::{Instant, timeout};
 
 use super::{DatabaseHealth, DispatcherHealth, Health};
 use crate::{
-    outbox::Outbox,
+    outbox::{Outbox, PARTITIONS},
     store::{Database, Operator},
 };
 
@@ -158,7 +158,7 @@ impl<Db: Database> HealthCheck<Db> {
             }
             Err(error) => return Err(error),
         }
-        let oldest = operator.oldest_pending(inner.partitions).await?;
+        let oldest = operator.oldest_pending(PARTITIONS).await?;
         let age = oldest.map_or(0, |(age, _)| u64::try_from(age).unwrap_or(0));
         let lag = Duration::from_micros(age);
         let cap = self.max_failed.map_or(COUNTED, |most| {
