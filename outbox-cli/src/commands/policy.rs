@@ -129,9 +129,11 @@ impl<'a> Schedule<'a> {
     }
 
     fn text(&self) -> String {
-        let note = (!self.configured).then_some(" (not configured)");
-        let (name, note) = (printable(self.policy), note.unwrap_or_default());
-        let mut lines = vec![format!("{name}{note}: {}", self.description)];
+        let mut name = printable(self.policy);
+        if !self.configured {
+            name.push_str(" (not configured)");
+        }
+        let mut lines = vec![format!("{name}: {}", self.description)];
         for (when, errors) in [
             ("only on", self.only_errors),
             ("never on", self.never_errors),

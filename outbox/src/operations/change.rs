@@ -144,10 +144,9 @@ impl<Db: Database> Operations<'_, Db> {
                 other => other,
             });
         };
-        let (deliveries, records) = (vec![*delivery], vec![record_id]);
         let batch = Batch {
-            deliveries,
-            records,
+            deliveries: vec![*delivery],
+            records: vec![record_id],
         };
         if self.apply(Step::Deliveries(verb, &batch)).await? > 0 {
             tracing::info!(record_id, handler, "delivery {}", verb.past());
@@ -169,11 +168,9 @@ impl<Db: Database> Operations<'_, Db> {
             return Ok(Change::Applied);
         }
         let found = self.deliveries_of(record_id, None).await?;
-        let deliveries = found.iter().map(|(id, _)| *id).collect();
-        let records = vec![record_id];
         let batch = Batch {
-            deliveries,
-            records,
+            deliveries: found.iter().map(|(id, _)| *id).collect(),
+            records: vec![record_id],
         };
         if !found.is_empty() && self.apply(Step::Deliveries(verb, &batch)).await? > 0 {
             tracing::info!(record_id, "deliveries of a record {}", verb.past());

@@ -30,15 +30,15 @@ use crate::{
     store::{Batch, Fence, sqlite::testing as sql},
 };
 
-/// All kits are one owner, so that one finds the leases of the one before its own.
+/// All kits use the same owner id, so a kit keeps the leases of the kit before it.
 const OWNER: Uuid = Uuid::from_u128(0x6f75_7462_6f78_7465_7374_696e_676b_6974);
-/// An hour: nobody else is to have them while a handler is being debugged.
+/// One hour in microseconds. No other owner gets the leases while a handler is being debugged.
 const LEASE: i64 = 3_600_000_000;
-/// The database is asked for what is due up to this much later, and what is too early is left
-/// out: its clock and ours are not read at the same moment.
+/// One second in microseconds. The kit cannot read its clock and the database's at the same moment.
+/// It asks for everything that is due up to a second later, and drops what is too early.
 const SLACK: i64 = 1_000_000;
 
-/// What is kept between two calls of the kit: no state but connections.
+/// The kit keeps it between two calls. It holds connections and no other state.
 #[derive(Debug)]
 pub(super) struct ManualDispatcher {
     pub(super) outbox: Outbox<Sqlite>,
@@ -47,17 +47,17 @@ pub(super) struct ManualDispatcher {
     settler: Settler<Sqlite>,
 }
 
-/// One call of the kit. Begins like a process that starts: with what the database knows.
+/// One call of the kit. It begins like a process that starts: with the state in the database.
 pub(super) struct ManualRun<'a> {
     pub(super) dispatcher: &'a mut ManualDispatcher,
     engine: Engine,
-    /// What could run now, in the order in which it does.
+    /// The work that can run now, in the order in which the kit runs it.
     ready: BTreeMap<(i64, HandlerIx), Work>,
-    /// Records with which one handler is done, of which the others may be among those.
+    /// Records that one handler has finished. The work of their other handlers may be in `ready`.
     begun: HashSet<i64>,
-    /// When the database was read last. None: not yet.
+    /// When the kit last read the database; `None` before the first time.
     read_at: Option<Timestamp>,
-    /// What was due next then, in microseconds since 1970. Complete after the last step.
+    /// The first time after `read_at` at which something is due, in microseconds since 1970.
     pub(super) next_due: Option<i64>,
 }
 
@@ -72,7 +72,7 @@ impl ManualDispatcher {
     }
 
     pub(super) async fn run(&mut self) -> Result<ManualRun<'_>> {
-        // The kit runs one invocation at a time, so the number of places does not matter.
+        // The kit runs one invocation at a time, so the number of slots does not matter.
         let mut engine = self.outbox.engine_with(OWNER, |_| u32::MAX, 1);
         let claim = engine.claim_request(LEASE, BTreeSet::new());
         let claimed = self.fetcher.claim(&claim).await.map_err(database)?;
@@ -109,8 +109,8 @@ impl ManualDispatcher {
         Ok(all)
     }
 
-    /// Writes a batch whose delays are shifted by `offset`. What is due later becomes so by the
-    /// kit's clock, to the microsecond.
+    /// Writes a batch whose delays are shifted by `offset`, and then the exact due times by the kit's
+    /// clock, to the microsecond.
     pub(super) async fn write(&mut self, fence: &Fence, batch: &Batch, offset: i64) -> Result<()> {
         let now = self.clock.now().as_microsecond().saturating_sub(offset);
         let written = self.settler.write_once(fence, batch).await;
@@ -138,7 +138,8 @@ impl ManualRun<'_> {
         self.engine.leases().fence()
     }
 
-    /// Makes the next invocation, if something is due. Goes before [`leave`](Self::leave).
+    /// Makes the next invocation, if something is due. [`leave`](Self::leave) must follow if work is
+    /// left.
     pub(super) async fn step(&mut self) -> Result<Option<Step>> {
         // A handler may have moved the clock, or be due again at once.
         let stale = self.read_at != Some(self.dispatcher.clock.now());
@@ -175,8 +176,8 @@ impl ManualRun<'_> {
         Ok(step)
     }
 
-    /// The end, with something left to run. Of a record at its first attempts, only memory knows
-    /// which handlers are done: those that are not get their deliveries. The rest is as it was.
+    /// Ends a run that may have work left. Only memory knows which handlers have finished a record at
+    /// its first attempts, so the other handlers of such a record get their deliveries.
     pub(super) async fn leave(mut self) -> Result<()> {
         for ((record_id, _), work) in mem::take(&mut self.ready) {
             let only_here = self.begun.contains(&record_id) && !work.attempt.is_retry();
@@ -187,7 +188,7 @@ impl ManualRun<'_> {
         self.write().await
     }
 
-    /// Reads everything that could run now.
+    /// Reads everything that can run now.
     async fn read(&mut self) -> Result<()> {
         let now = self.dispatcher.clock.now();
         let scheduled = self.dispatcher.scheduled().await?.into_iter();
@@ -199,7 +200,7 @@ impl ManualRun<'_> {
         let mut want = FetchRequest {
             poll: Some(PollReason::Signalled),
             due: !due.is_empty(),
-            // Once: what comes to stand first in its lane later, does so through us.
+            // Once is enough: later, only this run changes which delivery is the first of its lane.
             sweep: self.read_at.is_none(),
             clock_offset: clock_offset(&self.dispatcher.clock).saturating_add(SLACK),
         };

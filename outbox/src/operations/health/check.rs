@@ -150,13 +150,8 @@ impl<Db: Database> HealthCheck<Db> {
         let mut connection = pool.acquire().await?;
         let mut operator = Operator::<Db>::new(&mut connection, names);
         let known = Db::migrations(names).iter().map(|step| step.version).max();
-        match operator.schema_version().await {
-            Ok(found) if found == known => {}
-            // Not there, or not for us to see; or another program's.
-            Ok(_) | Err(sqlx::Error::Database(_)) => {
-                return Ok((DatabaseHealth::NotMigrated, None, None));
-            }
-            Err(error) => return Err(error),
+        if operator.visible_version().await? != known {
+            return Ok((DatabaseHealth::NotMigrated, None, None));
         }
         let oldest = operator.oldest_pending(PARTITIONS).await?;
         let age = oldest.map_or(0, |(age, _)| u64::try_from(age).unwrap_or(0));
