@@ -4,10 +4,8 @@ use clap::{Parser, Subcommand};
 
 use crate::{
     commands::{
-        change, change::ChangeArguments, completions::CompletionArguments, instances, lanes,
-        lanes::LaneArguments, list, list::ListArguments, migrate, migrate::MigrateArguments, pause,
-        pause::HandlerArguments, policy, policy::PolicyArguments, prune, prune::PruneArguments,
-        show, show::ShowArguments, status, status::StatusArguments, watch, watch::WatchArguments,
+        change, completions, instances, lanes, list, migrate, pause, policy, prune, show, status,
+        watch,
     },
     connection::ConnectionArguments,
     filter::status_among,
@@ -42,43 +40,43 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Show counts by status, causes of failures, blocked lanes and paused handlers
     #[command(after_help = status::JSON)]
-    Status(StatusArguments),
+    Status(status::StatusArguments),
     /// Show the status live, with rates and instances; q or Ctrl-C quits
     #[command(after_help = watch::JSON)]
-    Watch(WatchArguments),
+    Watch(watch::WatchArguments),
     /// List records, or deliveries with --status waiting, retrying or failed; newest first
     #[command(after_help = list::JSON)]
-    List(ListArguments),
+    List(list::ListArguments),
     /// Show everything that is stored about one record, including its payload
     #[command(after_help = show::JSON)]
-    Show(ShowArguments),
+    Show(show::ShowArguments),
     /// Run handlers again now; failed deliveries get all their retries back
-    #[command(after_help = change::JSON, mut_arg("status", |arg| arg.value_parser(status_among(change::REPLAYABLE))))]
-    Replay(ChangeArguments),
+    #[command(after_help = change::JSON, mut_arg("status", |arg| arg.value_parser(status_among(change::REPLAY.statuses))))]
+    Replay(change::ChangeArguments),
     /// Give records up permanently; the later records of their lanes continue
-    #[command(after_help = change::JSON, mut_arg("status", |arg| arg.value_parser(status_among(change::DISCARDABLE))))]
-    Discard(ChangeArguments),
+    #[command(after_help = change::JSON, mut_arg("status", |arg| arg.value_parser(status_among(change::DISCARD.statuses))))]
+    Discard(change::ChangeArguments),
     /// List lanes in which records wait behind a failed or retrying record
     #[command(after_help = lanes::JSON)]
-    Lanes(LaneArguments),
+    Lanes(lanes::LaneArguments),
     /// List the processes that run a dispatcher
     #[command(after_help = instances::JSON)]
     Instances,
     /// Stop delivering to a handler, in every process; its records are kept
     #[command(after_help = pause::JSON)]
-    Pause(HandlerArguments),
+    Pause(pause::HandlerArguments),
     /// Deliver to a paused handler again
     #[command(after_help = pause::JSON)]
-    Resume(HandlerArguments),
+    Resume(pause::HandlerArguments),
     /// Delete records that were completed or discarded long ago
     #[command(after_help = prune::JSON)]
-    Prune(PruneArguments),
+    Prune(prune::PruneArguments),
     /// Create or update the outbox tables
     #[command(after_help = migrate::JSON)]
-    Migrate(MigrateArguments),
+    Migrate(migrate::MigrateArguments),
     /// Show the retry schedule of each policy of a configuration file; needs no database
     #[command(after_help = policy::JSON)]
-    Policy(PolicyArguments),
+    Policy(policy::PolicyArguments),
     /// Print a completion script for a shell
-    Completions(CompletionArguments),
+    Completions(completions::CompletionArguments),
 }

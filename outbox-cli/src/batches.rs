@@ -23,21 +23,14 @@ pub(crate) struct Task {
     pub(crate) total: Option<u64>,
 }
 
-/// Whether the last batch was done.
-#[derive(Debug)]
-#[must_use]
-pub(crate) enum Ended {
-    Finished,
-    /// With what was done until then.
-    Interrupted(String),
-}
-
 /// Runs batches until `next` returns `None` or a signal arrives, and prints how many records changed.
+/// After a signal, `left` tells how many records remain, if the command knows.
 pub(crate) async fn run(
     task: Task,
     output: Output,
     mut next: impl AsyncFnMut() -> outbox::Result<Option<u64>>,
-) -> Result<Ended> {
+    left: impl AsyncFnOnce() -> Result<String>,
+) -> Result {
     let interrupt = Interrupt::listen(announce)?;
     let mut progress = Progress::new(task.done, task.total);
     let mut changed = 0;
@@ -60,24 +53,15 @@ pub(crate) async fn run(
     progress.clear();
     let object = json!({ "changed": changed, "interrupted": interrupted });
     output.print(&object, text(changed))?;
-    Ok(if interrupted {
-        Ended::Interrupted(text(changed))
-    } else {
-        Ended::Finished
-    })
-}
-
-impl Ended {
-    /// `left` tells how many records remain, if the command knows.
-    pub(crate) fn result(self, left: &str) -> Result {
-        match self {
-            Self::Finished => Ok(()),
-            Self::Interrupted(done) => Err(Failure::new(
-                Exit::Interrupted,
-                format!("interrupted: {done}{left}; {CONTINUE}"),
-            )),
-        }
+    if !interrupted {
+        return Ok(());
     }
+    let line = format!(
+        "interrupted: {}{}; {CONTINUE}",
+        text(changed),
+        left().await?
+    );
+    Err(Failure::new(Exit::Interrupted, line))
 }
 
 fn announce() {

@@ -15,23 +15,15 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 pub(crate) struct ConnectionArguments {
     /// The database: postgres://.., mysql://.. or sqlite://..; without it, `DATABASE_URL` is used.
     /// Other users of the machine can read command lines: put a URL with a password into a variable
-    #[arg(
-        long,
-        global = true,
-        env = "OUTBOX_DATABASE_URL",
-        hide_env_values = true
-    )]
+    #[arg(long, global = true)]
+    #[arg(env = "OUTBOX_DATABASE_URL", hide_env_values = true)]
     url: Option<String>,
     /// The schema of the tables (MySQL: the database); without it, the connection's default
     #[arg(long, global = true, env = "OUTBOX_SCHEMA")]
     schema: Option<String>,
     /// The prefix of the table names
-    #[arg(
-        long,
-        global = true,
-        env = "OUTBOX_TABLE_PREFIX",
-        default_value = "outbox_"
-    )]
+    #[arg(long, global = true)]
+    #[arg(env = "OUTBOX_TABLE_PREFIX", default_value = "outbox_")]
     table_prefix: String,
 }
 
@@ -86,7 +78,11 @@ impl ConnectionArguments {
             .max_connections(2)
             .acquire_timeout(CONNECT_TIMEOUT)
             .connect_lazy_with(options);
-        Ok(Tables::new(pool).named(self.schema.clone(), &self.table_prefix)?)
+        let tables = Tables::new(pool).named(self.schema.clone(), &self.table_prefix)?;
+        if connects {
+            check_version(&tables).await?;
+        }
+        Ok(tables)
     }
 }
 
@@ -96,7 +92,7 @@ fn cannot_connect(error: sqlx::Error) -> Failure {
 }
 
 /// Refuses tables of a newer version than this program knows.
-pub(crate) async fn check_version<Db: Database>(tables: &Tables<Db>) -> Result {
+async fn check_version<Db: Database>(tables: &Tables<Db>) -> Result {
     let known = tables.newest_schema_version();
     match tables.schema_version().await? {
         Some(found) if found > known => Err(outbox::Error::NewerSchema { found, known }.into()),
@@ -106,18 +102,18 @@ pub(crate) async fn check_version<Db: Database>(tables: &Tables<Db>) -> Result {
 
 /// Replaces `%41` by `A`.
 fn percent_decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&first, after)) = rest.split_first() {
-        let digits = after.get(..2).and_then(|two| std::str::from_utf8(two).ok());
-        match digits.and_then(|two| u8::from_str_radix(two, 16).ok()) {
-            Some(byte) if first == b'%' => {
+    let mut pieces = text.split('%');
+    let mut bytes = pieces.next().unwrap_or_default().as_bytes().to_vec();
+    for piece in pieces {
+        let digits = piece.split_at_checked(2);
+        match digits.map(|(digits, rest)| (u8::from_str_radix(digits, 16), rest)) {
+            Some((Ok(byte), rest)) => {
                 bytes.push(byte);
-                rest = after.get(2..).unwrap_or_default();
+                bytes.extend(rest.bytes());
             }
             _ => {
-                bytes.push(first);
-                rest = after;
+                bytes.push(b'%');
+                bytes.extend(piece.bytes());
             }
         }
     }

@@ -12,7 +12,8 @@ pub(crate) type Result<T = (), E = Failure> = std::result::Result<T, E>;
 #[derive(Debug)]
 pub(crate) struct Failure {
     exit: Exit,
-    line: String,
+    /// What is wrong and what to do.
+    pub(crate) line: String,
 }
 
 /// The exit codes, which `outbox --help` explains.
@@ -48,11 +49,6 @@ impl Failure {
         Self { line, ..self }
     }
 
-    /// What is wrong and what to do.
-    pub(crate) fn line(&self) -> &str {
-        &self.line
-    }
-
     /// Prints the line on the standard error output.
     pub(crate) fn report(&self) -> ExitCode {
         if self.exit != Exit::OutputClosed {
@@ -69,15 +65,11 @@ impl Failure {
             sqlx::Error::PoolTimedOut => "timeout".to_owned(),
             other => with_causes(other),
         });
-        match Cause::of(error) {
-            Some(Cause { problem, advice }) => {
-                Self::new(Exit::Database, format!("{problem} ({message}): {advice}"))
-            }
-            None => Self::new(
-                Exit::Failed,
-                format!("database error during operation `{operation}`: {message}"),
-            ),
-        }
+        let Some((problem, advice)) = cause(error) else {
+            let line = format!("database error during operation `{operation}`: {message}");
+            return Self::new(Exit::Failed, line);
+        };
+        Self::new(Exit::Database, format!("{problem} ({message}): {advice}"))
     }
 }
 
@@ -108,82 +100,66 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// Why the database cannot be used, and what to do.
-struct Cause {
-    problem: &'static str,
-    advice: &'static str,
+/// Why the database cannot be used, and what to do. None if it can be used and only this statement
+/// failed.
+fn cause(error: &sqlx::Error) -> Option<(&'static str, &'static str)> {
+    let code = match error {
+        sqlx::Error::Database(refusal) => code(&**refusal),
+        sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_) => return None,
+        sqlx::Error::Configuration(_) => "bad URL".to_owned(),
+        _ => "no connection".to_owned(),
+    };
+    // The codes of the three databases have different lengths.
+    Some(match &*code {
+        "bad URL" => (
+            "the database URL is invalid",
+            "it must look like postgres://user@host/database, mysql://user@host/database or sqlite://path",
+        ),
+        "no connection" => (
+            "cannot connect to the database",
+            "check --url or OUTBOX_DATABASE_URL, and that the server is running",
+        ),
+        "42P01" | "3F000" | "1146" | "no table" => (
+            "the outbox tables were not found",
+            "create them with `outbox migrate`, or name them with --schema and --table-prefix",
+        ),
+        "42703" | "1054" | "no column" => (
+            "the outbox tables are older than this program",
+            "update them with `outbox migrate`",
+        ),
+        "42501" | "25006" | "1142" | "1143" | "1227" | "1290" | "1370" | "1836" | "8" | "23" => (
+            "permission denied",
+            "use another user, or grant the permission",
+        ),
+        "28P01" | "28000" | "3D000" | "1044" | "1045" | "1049" | "1698" => (
+            "the database refused the connection",
+            "check user, password and database in --url or OUTBOX_DATABASE_URL",
+        ),
+        "14" => (
+            "the database file cannot be opened",
+            "check the path in --url or OUTBOX_DATABASE_URL; `?mode=rwc` at its end creates the file",
+        ),
+        _ => return None,
+    })
 }
 
-const NO_TABLES: Cause = Cause {
-    problem: "the outbox tables were not found",
-    advice: "create them with `outbox migrate`, or name them with --schema and --table-prefix",
-};
-const OLD_TABLES: Cause = Cause {
-    problem: "the outbox tables are older than this program",
-    advice: "update them with `outbox migrate`",
-};
-const NO_PERMISSION: Cause = Cause {
-    problem: "permission denied",
-    advice: "use another user, or grant the permission",
-};
-const NO_ENTRY: Cause = Cause {
-    problem: "the database refused the connection",
-    advice: "check user, password and database in --url or OUTBOX_DATABASE_URL",
-};
-const NO_FILE: Cause = Cause {
-    problem: "the database file cannot be opened",
-    advice: "check the path in --url or OUTBOX_DATABASE_URL; `?mode=rwc` at its end creates the file",
-};
-const NO_CONNECTION: Cause = Cause {
-    problem: "cannot connect to the database",
-    advice: "check --url or OUTBOX_DATABASE_URL, and that the server is running",
-};
-const BAD_URL: Cause = Cause {
-    problem: "the database URL is invalid",
-    advice: "it must look like postgres://user@host/database, mysql://user@host/database or sqlite://path",
-};
-
-impl Cause {
-    /// None if the database can be used and only this statement failed.
-    fn of(error: &sqlx::Error) -> Option<Self> {
-        match error {
-            sqlx::Error::Database(refusal) => Self::of_refusal(&**refusal),
-            sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_) => None,
-            sqlx::Error::Configuration(_) => Some(BAD_URL),
-            _ => Some(NO_CONNECTION),
-        }
+/// The SQLSTATE of PostgreSQL, the number of MySQL, or the primary code of SQLite. SQLite has one code
+/// for all mistakes in a statement: its message tells them apart.
+fn code(refusal: &dyn DatabaseError) -> String {
+    if let Some(error) = refusal.try_downcast_ref::<sqlx::mysql::MySqlDatabaseError>() {
+        return error.number().to_string();
     }
-
-    fn of_refusal(error: &dyn DatabaseError) -> Option<Self> {
-        if let Some(error) = error.try_downcast_ref::<sqlx::mysql::MySqlDatabaseError>() {
-            return match error.number() {
-                1146 => Some(NO_TABLES),
-                1054 => Some(OLD_TABLES),
-                1142 | 1143 | 1227 | 1290 | 1370 | 1836 => Some(NO_PERMISSION),
-                1044 | 1045 | 1049 | 1698 => Some(NO_ENTRY),
-                _ => None,
-            };
-        }
-        let code = error.code().unwrap_or_default();
-        let sqlite = error.try_downcast_ref::<sqlx::sqlite::SqliteError>();
-        if sqlite.is_some() {
-            let says = |text: &str| error.message().contains(text);
-            // SQLite's primary code is the lowest byte of the extended code.
-            return match code.parse::<u32>().unwrap_or(0) & 0xff {
-                8 | 23 => Some(NO_PERMISSION),
-                14 => Some(NO_FILE),
-                1 if says("no such table") || says("unknown database") => Some(NO_TABLES),
-                1 if says("no such column") => Some(OLD_TABLES),
-                _ => None,
-            };
-        }
-        match &*code {
-            "42P01" | "3F000" => Some(NO_TABLES),
-            "42703" => Some(OLD_TABLES),
-            "42501" | "25006" => Some(NO_PERMISSION),
-            "28P01" | "28000" | "3D000" => Some(NO_ENTRY),
-            _ => None,
-        }
+    let code = refusal.code().unwrap_or_default();
+    let sqlite = refusal.try_downcast_ref::<sqlx::sqlite::SqliteError>();
+    if sqlite.is_none() {
+        return code.into_owned();
+    }
+    let says = |text: &str| refusal.message().contains(text);
+    // The primary code is the lowest byte of the extended code.
+    match code.parse::<u32>().unwrap_or(0) & 0xff {
+        1 if says("no such table") || says("unknown database") => "no table".to_owned(),
+        1 if says("no such column") => "no column".to_owned(),
+        primary => primary.to_string(),
     }
 }
 

@@ -55,21 +55,21 @@ impl FilterArguments {
     }
 
     pub(crate) fn with_status(&self, status: Option<Status>) -> Filter {
+        type Select = fn(Filter, String) -> Filter;
+        let texts: [(&Option<String>, Select); 4] = [
+            (&self.event, Filter::event),
+            (&self.handler, Filter::handler),
+            (&self.key, Filter::key),
+            (&self.error, Filter::fingerprint),
+        ];
         let mut filter = Filter::new();
+        for (text, select) in texts {
+            if let Some(text) = text.clone() {
+                filter = select(filter, text);
+            }
+        }
         if let Some(status) = status {
             filter = filter.status(status);
-        }
-        if let Some(event) = &self.event {
-            filter = filter.event(event);
-        }
-        if let Some(handler) = &self.handler {
-            filter = filter.handler(handler);
-        }
-        if let Some(key) = &self.key {
-            filter = filter.key(key);
-        }
-        if let Some(error) = &self.error {
-            filter = filter.fingerprint(error);
         }
         if let Some(age) = self.older_than {
             filter = filter.older_than(age);

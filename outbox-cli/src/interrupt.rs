@@ -2,6 +2,8 @@
 
 use std::io;
 
+#[cfg(unix)]
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 /// Set by the first signal. A second signal ends the program at once; the database then rolls the
@@ -13,14 +15,29 @@ impl Interrupt {
     /// Listens until the program ends. `on_first` runs at the first signal.
     pub(crate) fn listen(on_first: fn()) -> io::Result<Self> {
         let (sender, receiver) = watch::channel(false);
-        let mut signals = Signals::new()?;
-        tokio::spawn(async move {
-            loop {
-                signals.next().await;
-                if sender.send_replace(true) {
-                    std::process::exit(130);
+        let received = move || {
+            if sender.send_replace(true) {
+                std::process::exit(130);
+            }
+            on_first();
+        };
+        #[cfg(unix)]
+        for kind in [
+            SignalKind::interrupt(),
+            SignalKind::terminate(),
+            SignalKind::hangup(),
+        ] {
+            let (mut signals, received) = (signal(kind)?, received.clone());
+            tokio::spawn(async move {
+                while signals.recv().await.is_some() {
+                    received();
                 }
-                on_first();
+            });
+        }
+        #[cfg(not(unix))]
+        tokio::spawn(async move {
+            while tokio::signal::ctrl_c().await.is_ok() {
+                received();
             }
         });
         Ok(Self(receiver))
@@ -30,48 +47,11 @@ impl Interrupt {
         *self.0.borrow()
     }
 
+    /// Waits for the first signal.
     pub(crate) async fn wait(&mut self) {
-        // The sender lives as long as the program.
-        let _ = self.0.wait_for(|set| *set).await;
-    }
-}
-
-#[cfg(unix)]
-struct Signals([tokio::signal::unix::Signal; 3]);
-
-#[cfg(unix)]
-impl Signals {
-    fn new() -> io::Result<Self> {
-        use tokio::signal::unix::{SignalKind, signal};
-        Ok(Self([
-            signal(SignalKind::interrupt())?,
-            signal(SignalKind::terminate())?,
-            signal(SignalKind::hangup())?,
-        ]))
-    }
-
-    async fn next(&mut self) {
-        let [interrupt, terminate, hangup] = &mut self.0;
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-            _ = hangup.recv() => {}
-        }
-    }
-}
-
-#[cfg(not(unix))]
-struct Signals;
-
-#[cfg(not(unix))]
-impl Signals {
-    fn new() -> io::Result<Self> {
-        Ok(Self)
-    }
-
-    async fn next(&mut self) {
-        if tokio::signal::ctrl_c().await.is_err() {
-            std::future::pending().await
+        // An error means that nothing listens for signals: there will be none.
+        if self.0.wait_for(|set| *set).await.is_err() {
+            std::future::pending::<()>().await;
         }
     }
 }

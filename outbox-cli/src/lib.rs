@@ -1,9 +1,9 @@
 //! The program `outbox`: a person on call inspects and changes an outbox with it, on any of the
 //! databases. The program uses the public interface of the crate `outbox` only. It runs no handlers.
 //!
-//! `arguments` is the command line. `connection` opens the tables. `commands` has one file for each
-//! command. `failure` turns errors into one line and an exit code. The other files are shared by
-//! several commands.
+//! `arguments` is the command line. `connection` opens the tables. `session` holds the tables and the
+//! output. `commands` has one file for each command. `failure` turns errors into one line and an exit
+//! code. The other files are shared by several commands.
 //!
 //! The program is a library with one function, so that the tests, in another package, can build it.
 
@@ -16,6 +16,7 @@ mod filter;
 mod interrupt;
 mod output;
 mod progress;
+mod session;
 mod snapshot;
 mod table;
 mod text;
@@ -28,11 +29,12 @@ use sqlx::{MySql, Postgres, Sqlite};
 
 use arguments::{Arguments, Command};
 use commands::{
-    change, change::Verb, completions, instances, lanes, list, migrate, pause, policy, prune, show,
-    status, watch,
+    change::{DISCARD, REPLAY},
+    completions, policy,
 };
 use failure::{Exit, Failure, Result};
 use output::Output;
+use session::Session;
 
 /// Parses the command line, runs the command and returns its exit code.
 pub fn main() -> ExitCode {
@@ -70,27 +72,29 @@ async fn run(arguments: &Arguments) -> Result {
 }
 
 async fn run_on<Db: Database>(url: &str, arguments: &Arguments, output: Output) -> Result {
+    let needs_no_database =
+        matches!(&arguments.command, Command::Migrate(migrate) if migrate.print);
     let connection = &arguments.connection;
-    if let Command::Migrate(migrate) = &arguments.command {
-        let tables = connection.tables::<Db>(url, !migrate.print).await?;
-        return migrate::run(&tables, migrate, output).await;
-    }
-    let tables = connection.tables::<Db>(url, true).await?;
-    connection::check_version(&tables).await?;
-    let operations = tables.operations();
+    let tables = connection.tables::<Db>(url, !needs_no_database).await?;
+    let session = Session {
+        tables: &tables,
+        operations: tables.operations(),
+        output,
+    };
     match &arguments.command {
-        Command::Status(status) => status::run(operations, status, output).await,
-        Command::Watch(watch) => watch::run(operations, watch, output).await,
-        Command::List(list) => list::run(operations, list, output).await,
-        Command::Show(show) => show::run(operations, show, output).await,
-        Command::Replay(change) => change::run(operations, Verb::Replay, change, output).await,
-        Command::Discard(change) => change::run(operations, Verb::Discard, change, output).await,
-        Command::Lanes(lanes) => lanes::run(operations, lanes, output).await,
-        Command::Instances => instances::run(operations, output).await,
-        Command::Pause(handler) => pause::pause(operations, handler, output).await,
-        Command::Resume(handler) => pause::resume(operations, handler, output).await,
-        Command::Prune(prune) => prune::run(operations, prune, output).await,
+        Command::Status(status) => session.status(status).await,
+        Command::Watch(watch) => session.watch(watch).await,
+        Command::List(list) => session.list(list).await,
+        Command::Show(show) => session.show(show).await,
+        Command::Replay(change) => session.change(REPLAY, change).await,
+        Command::Discard(change) => session.change(DISCARD, change).await,
+        Command::Lanes(lanes) => session.lanes(lanes).await,
+        Command::Instances => session.instances().await,
+        Command::Pause(handler) => session.set_paused(handler, true).await,
+        Command::Resume(handler) => session.set_paused(handler, false).await,
+        Command::Prune(prune) => session.prune(prune).await,
+        Command::Migrate(migrate) => session.migrate(migrate).await,
         // These ran before the program connected.
-        Command::Migrate(_) | Command::Policy(_) | Command::Completions(_) => Ok(()),
+        Command::Policy(_) | Command::Completions(_) => Ok(()),
     }
 }

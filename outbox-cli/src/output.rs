@@ -7,7 +7,7 @@ use std::{
 
 use serde::Serialize;
 
-use crate::{failure::Result, table::Table};
+use crate::failure::Result;
 
 /// Text for people, or JSON for programs.
 #[derive(Debug, Clone, Copy)]
@@ -45,15 +45,13 @@ impl Output {
     pub(crate) fn list<T: Serialize>(
         self,
         items: &[T],
-        table: fn(&[T]) -> Table,
+        table: fn(&[T]) -> Option<String>,
         none: &str,
     ) -> Result {
         if self.is_json {
             items.iter().try_for_each(|item| self.print(item, ""))
-        } else if items.is_empty() {
-            self.line(none)
         } else {
-            self.line(table(items))
+            self.line(table(items).as_deref().unwrap_or(none))
         }
     }
 }

@@ -1,13 +1,9 @@
-//! [`Snapshot`]: what `outbox status` and `outbox watch` show. Only this file calls the counting
-//! functions of [`Operations`].
+//! [`Snapshot`]: what both `outbox status` and `outbox watch` show.
 
-use outbox::{
-    Database,
-    operations::{BlockedLane, Counts, ErrorCount, EventCounts, Instance, Operations, Precision},
-};
+use outbox::{Database, operations};
 use serde::Serialize;
 
-use crate::failure::Result;
+use crate::{failure::Result, session::Session};
 
 /// How many events, errors and lanes are shown.
 pub(crate) const SHOWN: usize = 10;
@@ -15,8 +11,9 @@ pub(crate) const SHOWN: usize = 10;
 /// The state of the outbox at one time, as both commands print it.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Snapshot {
+    /// They are exact if every number here was counted, not estimated.
     #[serde(flatten)]
-    pub(crate) counts: Counts,
+    pub(crate) counts: operations::Counts,
     /// Whether the numbers of finished records were counted, not estimated.
     #[serde(skip)]
     pub(crate) has_exact_counts: bool,
@@ -25,68 +22,37 @@ pub(crate) struct Snapshot {
     pub(crate) has_exact_breakdowns: bool,
     pub(crate) oldest_pending_seconds: Option<f64>,
     /// The most frequent errors.
-    pub(crate) errors: Vec<ErrorCount>,
+    pub(crate) errors: Vec<operations::ErrorCount>,
     /// The lanes in which most records wait.
-    pub(crate) lanes: Vec<BlockedLane>,
+    pub(crate) lanes: Vec<operations::BlockedLane>,
     pub(crate) paused: Vec<String>,
     /// `status` prints their number, `watch` a list.
     #[serde(skip)]
-    pub(crate) instances: Vec<Instance>,
-    /// Grows with each published record. Read only for estimates.
+    pub(crate) instances: Vec<operations::Instance>,
+    /// Grows with each published record.
     #[serde(skip)]
     pub(crate) newest_record_id: i64,
 }
 
-impl Snapshot {
-    /// Counts every row if `exactly`. Otherwise the library estimates where there are many rows.
-    pub(crate) async fn read<Db: Database>(
-        operations: Operations<'_, Db>,
-        exactly: bool,
-    ) -> Result<Self> {
-        let precision = precision(exactly);
-        let counts = operations.counts(precision).await?;
-        let newest_record_id = if exactly {
-            0
-        } else {
-            operations.newest_record_id().await?
-        };
-        let mut errors = operations.counts_by_error(precision).await?;
+impl<Db: Database> Session<'_, Db> {
+    pub(crate) async fn snapshot(&self, precision: operations::Precision) -> Result<Snapshot> {
+        let mut counts = self.operations.counts(precision).await?;
+        let has_exact_counts = counts.exact;
+        let newest_record_id = self.operations.newest_record_id().await?;
+        let mut errors = self.operations.counts_by_error(precision).await?;
         errors.items.truncate(SHOWN);
-        let oldest_pending = operations.oldest_pending_age().await?;
-        Ok(Self {
+        counts.exact &= errors.exact;
+        let oldest_pending = self.operations.oldest_pending_age().await?;
+        Ok(Snapshot {
             counts,
-            has_exact_counts: counts.exact,
+            has_exact_counts,
             has_exact_breakdowns: errors.exact,
             oldest_pending_seconds: oldest_pending.map(|age| age.as_secs_f64()),
             errors: errors.items,
-            lanes: operations.blocked_lanes(10).await?,
-            paused: operations.paused().await?,
-            instances: operations.instances().await?,
+            lanes: self.operations.blocked_lanes(10).await?,
+            paused: self.operations.paused().await?,
+            instances: self.operations.instances().await?,
             newest_record_id,
         })
-    }
-
-    /// Whether every number was counted.
-    pub(crate) fn is_exact(&self) -> bool {
-        self.has_exact_counts && self.has_exact_breakdowns
-    }
-
-    /// The unfinished records by event, with the same precision.
-    pub(crate) async fn read_events<Db: Database>(
-        &mut self,
-        operations: Operations<'_, Db>,
-        exactly: bool,
-    ) -> Result<Vec<EventCounts>> {
-        let events = operations.counts_by_event(precision(exactly)).await?;
-        self.has_exact_breakdowns &= events.exact;
-        Ok(events.items)
-    }
-}
-
-fn precision(exactly: bool) -> Precision {
-    if exactly {
-        Precision::Exact
-    } else {
-        Precision::Estimated
     }
 }

@@ -1,64 +1,46 @@
 //! [`Table`]: text in columns.
 
-use std::fmt;
-
 use crate::text::printable;
 
-/// Rows under column names. A column whose name starts with `>` is right-aligned.
+/// One row for each item, under the names of the columns.
 #[derive(Debug)]
-pub(crate) struct Table {
-    names: Vec<&'static str>,
-    rows: Vec<Vec<String>>,
+pub(crate) struct Table<'a, T> {
+    items: &'a [T],
+    /// The line of the names, then one for each item. They have the same width.
+    lines: Vec<String>,
 }
 
-impl Table {
-    pub(crate) fn new<const N: usize>(
-        names: [&'static str; N],
-        rows: impl IntoIterator<Item = [String; N]>,
-    ) -> Self {
-        let printable = |row: [String; N]| row.iter().map(|cell| printable(cell)).collect();
-        Self {
-            names: names.to_vec(),
-            rows: rows.into_iter().map(printable).collect(),
+impl<'a, T> Table<'a, T> {
+    pub(crate) fn of(items: &'a [T]) -> Self {
+        let lines = vec![String::new(); items.len() + 1];
+        Self { items, lines }
+    }
+
+    /// Adds a column with this text for each item. It is right-aligned if its name starts with `>`.
+    pub(crate) fn column<C: ToString>(mut self, name: &str, cell: impl Fn(&T) -> C) -> Self {
+        let head = name.trim_start_matches('>').to_owned();
+        let cells = self
+            .items
+            .iter()
+            .map(|item| printable(&cell(item).to_string()));
+        let cells: Vec<String> = [head].into_iter().chain(cells).collect();
+        let widths = cells.iter().map(|cell| cell.chars().count());
+        let width = widths.max().unwrap_or(0);
+        for (line, cell) in self.lines.iter_mut().zip(&cells) {
+            let gap = if line.is_empty() { "" } else { "  " };
+            *line = if name.starts_with('>') {
+                format!("{line}{gap}{cell:>width$}")
+            } else {
+                format!("{line}{gap}{cell:<width$}")
+            };
         }
+        self
     }
 
-    /// The table as text, unless it has no rows.
-    pub(crate) fn unless_empty(&self) -> Option<String> {
-        (!self.rows.is_empty()).then(|| self.to_string())
-    }
-
-    /// One line for the names and one for each row.
-    pub(crate) fn lines(&self) -> Vec<String> {
-        let names = self.names.iter();
-        let heads: Vec<String> = names
-            .map(|name| name.trim_start_matches('>').to_owned())
-            .collect();
-        let width = |column: usize| {
-            let cells = self.rows.iter().chain([&heads]);
-            let widths = cells.filter_map(|row| row.get(column));
-            widths.map(|cell| cell.chars().count()).max().unwrap_or(0)
-        };
-        let widths: Vec<usize> = (0..heads.len()).map(width).collect();
-        let line = |row: &Vec<String>| {
-            let columns = row.iter().zip(&widths).zip(&self.names);
-            let cells = columns.map(|((cell, &width), name)| {
-                if name.starts_with('>') {
-                    format!("{cell:>width$}")
-                } else {
-                    format!("{cell:<width$}")
-                }
-            });
-            let line = cells.collect::<Vec<_>>().join("  ");
-            line.trim_end().to_owned()
-        };
-        [&heads].into_iter().chain(&self.rows).map(line).collect()
-    }
-}
-
-impl fmt::Display for Table {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.lines().join("\n"))
+    /// The lines, unless there are no items.
+    pub(crate) fn text(&self) -> Option<String> {
+        let lines: Vec<&str> = self.lines.iter().map(|line| line.trim_end()).collect();
+        (!self.items.is_empty()).then(|| lines.join("\n"))
     }
 }
 
@@ -69,9 +51,15 @@ mod tests {
     #[test]
     fn columns_are_as_wide_as_their_longest_cell() {
         let rows = [["ä", "7", "x"], ["longer", "1,000", ""]];
-        let rows = rows.map(|row| row.map(str::to_owned));
-        let table = Table::new(["name", ">count", "note"], rows);
+        let table = Table::of(&rows)
+            .column("name", |row| row[0])
+            .column(">count", |row| row[1])
+            .column("note", |row| row[2]);
         let expected = ["name    count  note", "ä           7  x", "longer  1,000"];
-        assert_eq!(table.lines(), expected);
+        assert_eq!(table.text(), Some(expected.join("\n")));
+        assert_eq!(
+            Table::of(&rows[..0]).column("name", |row| row[0]).text(),
+            None
+        );
     }
 }

@@ -8,14 +8,9 @@ use outbox::clock::{Clock as _, SystemClock};
 /// `1,234,567`.
 pub(crate) fn number(value: u64) -> String {
     let digits = value.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    let groups = digits.as_bytes().rchunks(3).rev();
+    let groups: Vec<_> = groups.map(String::from_utf8_lossy).collect();
+    groups.join(",")
 }
 
 /// `1 record`, `1,234 records`.

@@ -40,7 +40,7 @@ async fn no_end_is_an_error() {
     let script = Script::new(|_, _| Err(HandlerError::retry_after(Duration::ZERO, "again")));
     let forever = outbox::Retry::builder().max_retries(u32::MAX);
     let kit = crate::shop::kit_with(forever.build().expect("a policy"), script).await;
-    let kit = kit.most_at_once(20);
+    let kit = kit.max_invocations(20);
     publish(&kit, "a", 1).await;
     for attempt in 1..=25 {
         let step = kit.step().await.expect("a step").expect("a step");

@@ -3,30 +3,26 @@
 use clap::Args;
 use outbox::{
     Database,
-    operations::{Filter, Operations, Paging, Status},
+    operations::{Filter, Paging, Status},
 };
 use serde_json::json;
 
-use super::{change_by_id, list};
+use super::list;
 use crate::{
-    batches::{self, Ended, Task},
+    batches::{self, Task},
     failure::{Exit, Failure, Result},
     filter::{
         FAILED, FilterArguments, PENDING, RETRYING, SCHEDULED, STATUSES, UNHANDLED, WAITING,
         status_among,
     },
-    output::Output,
     progress::Progress,
+    session::Session,
     text::{counted, number},
 };
 
 pub(crate) const JSON: &str = "\
 JSON, one object: changed (how many), interrupted. With IDs, one object per line: record_id, handlers (empty: the whole record),
 dry_run, changed. With --dry-run and filters: dry_run, would_change (how many), items (the first of them, as in `outbox list`).";
-
-pub(crate) const REPLAYABLE: &[Status] = &[FAILED, RETRYING, SCHEDULED];
-pub(crate) const DISCARDABLE: &[Status] =
-    &[FAILED, RETRYING, WAITING, PENDING, SCHEDULED, UNHANDLED];
 
 #[derive(Debug, Args)]
 pub(crate) struct ChangeArguments {
@@ -52,100 +48,77 @@ pub(crate) struct ChangeArguments {
     limit: u32,
 }
 
+/// What distinguishes the two commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verb {
-    Replay,
-    Discard,
+pub(crate) struct Verb {
+    pub(super) word: &'static str,
+    pub(super) past: &'static str,
+    /// A record or delivery with one of these can be changed so.
+    pub(crate) statuses: &'static [Status],
 }
 
-impl Verb {
-    pub(super) fn word(self) -> &'static str {
-        match self {
-            Self::Replay => "replay",
-            Self::Discard => "discard",
-        }
-    }
+pub(crate) const REPLAY: Verb = Verb {
+    word: "replay",
+    past: "replayed",
+    statuses: &[FAILED, RETRYING, SCHEDULED],
+};
+pub(crate) const DISCARD: Verb = Verb {
+    word: "discard",
+    past: "discarded",
+    statuses: &[FAILED, RETRYING, WAITING, PENDING, SCHEDULED, UNHANDLED],
+};
 
-    pub(super) fn past(self) -> &'static str {
-        match self {
-            Self::Replay => "replayed",
-            Self::Discard => "discarded",
+impl<Db: Database> Session<'_, Db> {
+    pub(crate) async fn change(&self, verb: Verb, arguments: &ChangeArguments) -> Result {
+        if !arguments.ids.is_empty() {
+            return self.change_by_id(verb, arguments).await;
         }
-    }
-
-    /// Whether a record or delivery with this status can be changed so.
-    pub(super) fn applies_to(self, status: impl Into<Status>) -> bool {
-        let statuses = match self {
-            Self::Replay => REPLAYABLE,
-            Self::Discard => DISCARDABLE,
+        if arguments.filter.is_empty() && arguments.status.is_none() && !arguments.all {
+            let line = "no record is selected: give the ID of a record, a filter such as --handler, or --all";
+            return Err(Failure::new(Exit::Usage, line));
+        }
+        let status = arguments.status.unwrap_or(FAILED);
+        let filter = arguments.filter.with_status(Some(status));
+        let noun = match status {
+            Status::Delivery(_) => "delivery",
+            _ => "record",
         };
-        statuses.contains(&status.into())
-    }
-}
+        if arguments.dry_run {
+            return self.preview(verb, &filter, noun, arguments.limit).await;
+        }
 
-pub(crate) async fn run<Db: Database>(
-    operations: Operations<'_, Db>,
-    verb: Verb,
-    arguments: &ChangeArguments,
-    output: Output,
-) -> Result {
-    if !arguments.ids.is_empty() {
-        return change_by_id::run(operations, verb, arguments, output).await;
-    }
-    if arguments.filter.is_empty() && arguments.status.is_none() && !arguments.all {
-        let line =
-            "no record is selected: give the ID of a record, a filter such as --handler, or --all";
-        return Err(Failure::new(Exit::Usage, line));
-    }
-    let status = arguments.status.unwrap_or(FAILED);
-    let filter = arguments.filter.with_status(Some(status));
-    let noun = match status {
-        Status::Delivery(_) => "delivery",
-        _ => "record",
-    };
-    if arguments.dry_run {
-        return preview(operations, verb, &filter, noun, arguments.limit, output).await;
+        let total = if Progress::is_visible() {
+            Some(self.operations.count(&filter).await?)
+        } else {
+            None
+        };
+        let bulk = if verb == REPLAY {
+            self.operations.replaying(&filter)
+        } else {
+            self.operations.discarding(&filter)
+        };
+        let mut bulk = bulk.batch_size(arguments.batch_size);
+        let done = verb.past;
+        let task = Task { done, noun, total };
+        let left = async || {
+            let left = self.operations.count(&filter).await?;
+            Ok(format!(", {} left", number(left)))
+        };
+        batches::run(task, self.output, async || bulk.next().await, left).await
     }
 
-    let total = if Progress::is_visible() {
-        Some(operations.count(&filter).await?)
-    } else {
-        None
-    };
-    let bulk = match verb {
-        Verb::Replay => operations.replaying(&filter),
-        Verb::Discard => operations.discarding(&filter),
-    };
-    let mut bulk = bulk.batch_size(arguments.batch_size);
-    let done = verb.past();
-    let task = Task { done, noun, total };
-    let ended = batches::run(task, output, async || bulk.next().await).await?;
-    let left = match ended {
-        Ended::Finished => String::new(),
-        Ended::Interrupted(_) => format!(", {} left", number(operations.count(&filter).await?)),
-    };
-    ended.result(&left)
-}
-
-async fn preview<Db: Database>(
-    operations: Operations<'_, Db>,
-    verb: Verb,
-    filter: &Filter,
-    noun: &str,
-    limit: u32,
-    output: Output,
-) -> Result {
-    let count = operations.count(filter).await?;
-    let items = operations.list(filter, Paging::oldest(limit)).await?.items;
-    let all = counted(count, noun);
-    let mut text = format!("would {} {all}; nothing was changed", verb.word());
-    if let Some(table) = list::table(&items).unless_empty() {
-        text = format!("{text}\n{table}");
+    async fn preview(&self, verb: Verb, filter: &Filter, noun: &str, limit: u32) -> Result {
+        let count = self.operations.count(filter).await?;
+        let paging = Paging::oldest(limit);
+        let items = self.operations.list(filter, paging).await?.items;
+        let all = counted(count, noun);
+        let mut lines = vec![format!("would {} {all}; nothing was changed", verb.word)];
+        lines.extend(list::table(&items));
+        let listed = u64::try_from(items.len()).unwrap_or(u64::MAX);
+        if count > listed {
+            lines.push(format!(".. and {} more", number(count - listed)));
+        }
+        let object = json!({ "dry_run": true, "would_change": count, "items": items });
+        self.output.print(&object, lines.join("\n"))
     }
-    let listed = u64::try_from(items.len()).unwrap_or(u64::MAX);
-    if count > listed {
-        text = format!("{text}\n.. and {} more", number(count - listed));
-    }
-    let object = json!({ "dry_run": true, "would_change": count, "items": items });
-    output.print(&object, text)
 }

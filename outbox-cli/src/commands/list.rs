@@ -3,16 +3,10 @@
 use clap::Args;
 use outbox::{
     Database,
-    operations::{Cursor, Listed, Operations, Paging, Status},
+    operations::{Cursor, Listed, Paging, Status},
 };
 
-use crate::{
-    failure::Result,
-    filter::{FilterArguments, STATUSES, status_among},
-    output::Output,
-    table::Table,
-    text::{age, shortened},
-};
+use crate::{failure::Result, filter, session::Session, table::Table, text};
 
 pub(crate) const JSON: &str = "\
 JSON, one object per line: record_id, event_id, event, key, status, created_at, due_at, completed_at; if deliveries are listed,
@@ -22,10 +16,10 @@ error}. If there are more, the standard error output says so.";
 #[derive(Debug, Args)]
 pub(crate) struct ListArguments {
     /// Select by status; `waiting`, `retrying` and `failed` list deliveries, the others records
-    #[arg(long, value_parser = status_among(STATUSES))]
+    #[arg(long, value_parser = filter::status_among(filter::STATUSES))]
     status: Option<Status>,
     #[command(flatten)]
-    filter: FilterArguments,
+    filter: filter::FilterArguments,
     /// How many to list, from 1 to 1000
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1000))]
     limit: u32,
@@ -37,61 +31,54 @@ pub(crate) struct ListArguments {
     after: Option<Cursor>,
 }
 
-pub(crate) async fn run<Db: Database>(
-    operations: Operations<'_, Db>,
-    arguments: &ListArguments,
-    output: Output,
-) -> Result {
-    let mut paging = if arguments.oldest {
-        Paging::oldest(arguments.limit)
-    } else {
-        Paging::newest(arguments.limit)
-    };
-    if let Some(cursor) = arguments.after {
-        paging = paging.after(cursor);
+impl<Db: Database> Session<'_, Db> {
+    pub(crate) async fn list(&self, arguments: &ListArguments) -> Result {
+        let mut paging = if arguments.oldest {
+            Paging::oldest(arguments.limit)
+        } else {
+            Paging::newest(arguments.limit)
+        };
+        if let Some(cursor) = arguments.after {
+            paging = paging.after(cursor);
+        }
+        let filter = arguments.filter.with_status(arguments.status);
+        let page = self.operations.list(&filter, paging).await?;
+        self.output.list(&page.items, table, "nothing matches")?;
+        // The standard output has records only, so that another program can read it.
+        if let Some(next) = page.next {
+            eprintln!("more results: --after {next}");
+        }
+        Ok(())
     }
-    let filter = arguments.filter.with_status(arguments.status);
-    let page = operations.list(&filter, paging).await?;
-    output.list(&page.items, table, "nothing matches")?;
-    // The standard output has records only, so that another program can read it.
-    if let Some(next) = page.next {
-        eprintln!("more results: --after {next}");
-    }
-    Ok(())
 }
 
 /// Records, or deliveries if the list has them.
-pub(crate) fn table(items: &[Listed]) -> Table {
+pub(crate) fn table(items: &[Listed]) -> Option<String> {
     let deliveries: Vec<_> = items
         .iter()
-        .filter_map(|item| item.delivery.as_ref().map(|delivery| (item, delivery)))
+        .filter_map(|item| Some((item, item.delivery.as_ref()?)))
         .collect();
     if deliveries.is_empty() {
-        let rows = items.iter().map(|item| {
-            [
-                item.record_id.to_string(),
-                item.status.to_string(),
-                shortened(&item.event, 40),
-                shortened(&item.key, 40),
-                age(item.created_at),
-            ]
-        });
-        return Table::new([">record", "status", "event", "key", "age"], rows);
+        return Table::of(items)
+            .column(">record", |item| item.record_id)
+            .column("status", |item| item.status)
+            .column("event", |item| text::shortened(&item.event, 40))
+            .column("key", |item| text::shortened(&item.key, 40))
+            .column("age", |item| text::age(item.created_at))
+            .text();
     }
-    let rows = deliveries.iter().map(|(item, delivery)| {
-        [
-            item.record_id.to_string(),
-            delivery.status.to_string(),
-            shortened(&item.event, 30),
-            shortened(&item.key, 30),
-            shortened(&delivery.handler, 30),
-            delivery.attempt.to_string(),
-            age(item.created_at),
-            shortened(delivery.error.as_deref().unwrap_or_default(), 50),
-        ]
-    });
-    let names = [
-        ">record", "status", "event", "key", "handler", ">attempt", "age", "error",
-    ];
-    Table::new(names, rows)
+    Table::of(&deliveries)
+        .column(">record", |(item, _)| item.record_id)
+        .column("status", |(_, delivery)| delivery.status)
+        .column("event", |(item, _)| text::shortened(&item.event, 30))
+        .column("key", |(item, _)| text::shortened(&item.key, 30))
+        .column("handler", |(_, delivery)| {
+            text::shortened(&delivery.handler, 30)
+        })
+        .column(">attempt", |(_, delivery)| delivery.attempt)
+        .column("age", |(item, _)| text::age(item.created_at))
+        .column("error", |(_, delivery)| {
+            text::shortened(delivery.error.as_deref().unwrap_or_default(), 50)
+        })
+        .text()
 }

@@ -1,15 +1,12 @@
 //! `outbox pause` and `outbox resume`.
 
 use clap::Args;
-use outbox::{
-    Database,
-    operations::{Change, Operations},
-};
+use outbox::{Database, operations::Change};
 use serde_json::json;
 
 use crate::{
     failure::{Exit, Failure, Result},
-    output::Output,
+    session::Session,
     text::printable,
 };
 
@@ -25,59 +22,39 @@ pub(crate) struct HandlerArguments {
     dry_run: bool,
 }
 
-pub(crate) async fn pause<Db: Database>(
-    operations: Operations<'_, Db>,
-    arguments: &HandlerArguments,
-    output: Output,
-) -> Result {
-    let HandlerArguments { handler, dry_run } = arguments;
-    let name = printable(handler);
-    let is_paused = operations.paused().await?.contains(handler);
-    if !dry_run && operations.pause(handler).await? != Change::Applied {
-        let line = format!("`{name}` cannot be the id of a handler");
-        return Err(Failure::new(Exit::NotFound, line));
-    }
-    let text = if is_paused {
-        format!("{name} is already paused")
-    } else if *dry_run {
-        format!("would pause {name}; nothing was changed")
-    } else {
-        format!("paused {name}; `outbox resume {name}` resumes it")
-    };
-    let changed = !is_paused && !dry_run;
-    let object =
-        json!({ "handler": handler, "paused": true, "dry_run": dry_run, "changed": changed });
-    output.print(&object, text)
-}
-
-pub(crate) async fn resume<Db: Database>(
-    operations: Operations<'_, Db>,
-    arguments: &HandlerArguments,
-    output: Output,
-) -> Result {
-    let HandlerArguments { handler, dry_run } = arguments;
-    let name = printable(handler);
-    let paused = operations.paused().await?;
-    let was_paused = if *dry_run {
-        paused.contains(handler)
-    } else {
-        operations.resume(handler).await? == Change::Applied
-    };
-    if !was_paused {
-        let others = if paused.is_empty() {
-            "no handler is paused".to_owned()
-        } else {
-            format!("paused handlers: {}", printable(&paused.join(", ")))
+impl<Db: Database> Session<'_, Db> {
+    /// Pauses the handler, or resumes it.
+    pub(crate) async fn set_paused(&self, arguments: &HandlerArguments, pauses: bool) -> Result {
+        let HandlerArguments { handler, dry_run } = arguments;
+        let name = printable(handler);
+        let paused = self.operations.paused().await?;
+        let was_paused = paused.contains(handler);
+        let applies = match (pauses, dry_run) {
+            (_, true) => pauses || was_paused,
+            (true, false) => self.operations.pause(handler).await? == Change::Applied,
+            (false, false) => self.operations.resume(handler).await? == Change::Applied,
         };
-        let line = format!("`{name}` is not paused; {others}");
-        return Err(Failure::new(Exit::NotFound, line));
+        if !applies {
+            let line = if pauses {
+                format!("`{name}` cannot be the id of a handler")
+            } else if paused.is_empty() {
+                format!("`{name}` is not paused; no handler is paused")
+            } else {
+                let others = printable(&paused.join(", "));
+                format!("`{name}` is not paused; paused handlers: {others}")
+            };
+            return Err(Failure::new(Exit::NotFound, line));
+        }
+        let text = match (pauses, dry_run) {
+            (true, _) if was_paused => format!("{name} is already paused"),
+            (true, true) => format!("would pause {name}; nothing was changed"),
+            (true, false) => format!("paused {name}; `outbox resume {name}` resumes it"),
+            (false, true) => format!("would resume {name}; nothing was changed"),
+            (false, false) => format!("resumed {name}"),
+        };
+        let changed = !(*dry_run || pauses && was_paused);
+        let object =
+            json!({ "handler": handler, "paused": pauses, "dry_run": dry_run, "changed": changed });
+        self.output.print(&object, text)
     }
-    let text = if *dry_run {
-        format!("would resume {name}; nothing was changed")
-    } else {
-        format!("resumed {name}")
-    };
-    let object =
-        json!({ "handler": handler, "paused": false, "dry_run": dry_run, "changed": !dry_run });
-    output.print(&object, text)
 }

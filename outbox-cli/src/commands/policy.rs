@@ -4,10 +4,11 @@ use std::{error::Error as _, io, path::PathBuf, time::Duration};
 
 use clap::Args;
 use outbox::{
-    Config, Retry, RetryPolicy as _,
+    Config, RetryPolicy as _,
     config::{ConfigError, PolicyConfig},
+    retry::PolicyError,
 };
-use serde_json::{Value, json};
+use serde::{Serialize, Serializer};
 
 use crate::{
     failure::{Exit, Failure, Result, with_causes},
@@ -41,20 +42,20 @@ pub(crate) fn run(arguments: &PolicyArguments, output: Output) -> Result {
     let named = named.map(|(name, policy)| (name.as_str(), policy, true));
     let all = [("default", &default, config.configures_retry())];
     for (n, (name, policy, is_configured)) in all.into_iter().chain(named).enumerate() {
-        let schedule = Schedule::new(name, policy, is_configured, arguments.limit)?;
+        let schedule = Schedule::new(name, policy, is_configured, arguments.limit);
+        let invalid = |error: PolicyError| Failure::new(Exit::Failed, error.to_string());
+        let schedule = schedule.map_err(invalid)?;
         let gap = if n > 0 { "\n" } else { "" };
-        output.print(&schedule.json(), format_args!("{gap}{}", schedule.text()))?;
+        output.print(&schedule, format_args!("{gap}{}", schedule.text()))?;
     }
     Ok(())
 }
 
 fn unreadable(error: &ConfigError) -> Failure {
     let cause = error.source().and_then(|cause| cause.downcast_ref());
-    let is_missing = cause.is_some_and(|io: &io::Error| io.kind() == io::ErrorKind::NotFound);
-    let exit = if is_missing {
-        Exit::NotFound
-    } else {
-        Exit::Failed
+    let exit = match cause.map(io::Error::kind) {
+        Some(io::ErrorKind::NotFound) => Exit::NotFound,
+        _ => Exit::Failed,
     };
     Failure::new(exit, with_causes(error))
 }
@@ -63,14 +64,30 @@ fn unreadable(error: &ConfigError) -> Failure {
 type Range = [Duration; 2];
 
 /// When the retries of one policy start.
+#[derive(Serialize)]
 struct Schedule<'a> {
-    name: &'a str,
-    config: &'a PolicyConfig,
-    is_configured: bool,
-    policy: Retry,
+    policy: &'a str,
+    configured: bool,
+    description: String,
+    max_retries: u32,
+    /// In seconds.
+    max_elapsed: Option<f64>,
+    only_errors: &'a [String],
+    never_errors: &'a [String],
+    schedule: Vec<Retry>,
+    #[serde(skip)]
     limit: u32,
-    /// For each retry the time since the previous and since the first failure.
-    retries: Vec<(Range, Range)>,
+}
+
+#[derive(Serialize)]
+struct Retry {
+    retry: u32,
+    /// The time since the previous failure.
+    #[serde(serialize_with = "in_seconds")]
+    delay: Range,
+    /// The time since the first failure.
+    #[serde(serialize_with = "in_seconds")]
+    at: Range,
 }
 
 impl<'a> Schedule<'a> {
@@ -79,85 +96,63 @@ impl<'a> Schedule<'a> {
         config: &'a PolicyConfig,
         is_configured: bool,
         limit: u32,
-    ) -> Result<Self> {
+    ) -> Result<Self, PolicyError> {
         // This program does not have the error types, so that it cannot resolve their names.
         let mut unfiltered = config.clone();
         unfiltered.include_exceptions.clear();
         unfiltered.exclude_exceptions.clear();
-        let invalid =
-            |error: outbox::retry::PolicyError| Failure::new(Exit::Failed, error.to_string());
-        let policy = unfiltered.builder().build().map_err(invalid)?;
+        let policy = unfiltered.builder().build()?;
         let drawing = |random: u64| policy.to_builder().random(move || random).build();
-        let earliest = drawing(0).map_err(invalid)?;
-        let latest = drawing(u64::MAX).map_err(invalid)?;
+        let (earliest, latest) = (drawing(0)?, drawing(u64::MAX)?);
 
         let mut at = [Duration::ZERO; 2];
-        let mut retries = Vec::new();
+        let mut schedule = Vec::new();
         for retry in 1..=policy.max_retries().min(limit) {
             let delay = [earliest.next_delay(retry), latest.next_delay(retry)];
-            at = [
-                at[0].saturating_add(delay[0]),
-                at[1].saturating_add(delay[1]),
-            ];
+            at = [0, 1].map(|end| at[end].saturating_add(delay[end]));
             if policy.max_elapsed().is_some_and(|most| at[0] > most) {
                 break;
             }
-            retries.push((delay, at));
+            schedule.push(Retry { retry, delay, at });
         }
         Ok(Self {
-            name,
-            config,
-            is_configured,
-            policy,
+            policy: name,
+            configured: is_configured,
+            description: policy.to_string(),
+            max_retries: policy.max_retries(),
+            max_elapsed: policy.max_elapsed().map(|time| time.as_secs_f64()),
+            only_errors: &config.include_exceptions,
+            never_errors: &config.exclude_exceptions,
+            schedule,
             limit,
-            retries,
-        })
-    }
-
-    fn json(&self) -> Value {
-        let seconds = |range: Range| range.map(|time| time.as_secs_f64());
-        let schedule = (1..).zip(&self.retries).map(|(retry, &(delay, at)): (u32, _)| {
-            json!({ "retry": retry, "delay": seconds(delay), "at": seconds(at) })
-        });
-        json!({
-            "policy": self.name,
-            "configured": self.is_configured,
-            "description": self.policy.to_string(),
-            "max_retries": self.policy.max_retries(),
-            "max_elapsed": self.policy.max_elapsed().map(|time| time.as_secs_f64()),
-            "only_errors": self.config.include_exceptions,
-            "never_errors": self.config.exclude_exceptions,
-            "schedule": schedule.collect::<Vec<_>>(),
         })
     }
 
     fn text(&self) -> String {
-        let note = if self.is_configured {
-            ""
-        } else {
-            " (not configured)"
-        };
-        let mut lines = vec![format!("{}{note}: {}", printable(self.name), self.policy)];
-        let only = ("only on", &self.config.include_exceptions);
-        let never = ("never on", &self.config.exclude_exceptions);
-        for (when, errors) in [only, never] {
+        let mut name = printable(self.policy);
+        if !self.configured {
+            name.push_str(" (not configured)");
+        }
+        let mut lines = vec![format!("{name}: {}", self.description)];
+        for (when, errors) in [
+            ("only on", self.only_errors),
+            ("never on", self.never_errors),
+        ] {
             if !errors.is_empty() {
                 lines.push(format!("  {when} {}", printable(&errors.join(", "))));
             }
         }
-        let longest = self.retries.iter().map(|(delay, _)| delay[1]).max();
-        let rows = (1..)
-            .zip(&self.retries)
-            .map(|(retry, &(delay, at)): (u32, _)| {
-                let bar = bar(delay, longest.unwrap_or_default());
-                [retry.to_string(), range(delay), range(at), bar]
-            });
-        let table = Table::new([">retry", "after", "since the first failure", ""], rows);
-        if !self.retries.is_empty() {
-            lines.extend(table.lines().iter().map(|line| format!("  {line}")));
-        }
-        let most = self.policy.max_retries();
-        let shown = u32::try_from(self.retries.len()).unwrap_or(u32::MAX);
+        let longest = self.schedule.iter().map(|retry| retry.delay[1]).max();
+        let table = Table::of(&self.schedule)
+            .column(">retry", |retry| retry.retry)
+            .column("after", |retry| range(retry.delay))
+            .column("since the first failure", |retry| range(retry.at))
+            .column("", |retry| bar(retry.delay, longest.unwrap_or_default()))
+            .text();
+        let rows = table.iter().flat_map(|text| text.lines());
+        lines.extend(rows.map(|line| format!("  {line}")));
+        let most = self.max_retries;
+        let shown = u32::try_from(self.schedule.len()).unwrap_or(u32::MAX);
         if shown < most && shown == self.limit {
             lines.push(format!("  .. up to {most} retries"));
         } else if shown < most {
@@ -166,6 +161,10 @@ impl<'a> Schedule<'a> {
         lines.push("  then the delivery has failed".to_owned());
         lines.join("\n")
     }
+}
+
+fn in_seconds<S: Serializer>(range: &Range, serializer: S) -> Result<S::Ok, S::Error> {
+    range.map(|time| time.as_secs_f64()).serialize(serializer)
 }
 
 /// `2s`, or `1s to 3s`.

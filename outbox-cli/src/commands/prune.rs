@@ -3,15 +3,10 @@
 use std::time::Duration;
 
 use clap::Args;
-use outbox::{Database, operations::Operations};
+use outbox::Database;
 use serde_json::json;
 
-use crate::{
-    batches::{self, Task},
-    failure::Result,
-    output::Output,
-    text::{counted, duration},
-};
+use crate::{batches, failure::Result, session::Session, text};
 
 pub(crate) const JSON: &str = "\
 JSON, one object: changed (how many were deleted), interrupted. With --dry-run: dry_run, would_delete (how many),
@@ -27,50 +22,36 @@ pub(crate) struct PruneArguments {
     dry_run: bool,
 }
 
-pub(crate) async fn run<Db: Database>(
-    operations: Operations<'_, Db>,
-    arguments: &PruneArguments,
-    output: Output,
-) -> Result {
-    if arguments.dry_run {
-        return preview(operations, arguments.older_than, output).await;
+impl<Db: Database> Session<'_, Db> {
+    pub(crate) async fn prune(&self, arguments: &PruneArguments) -> Result {
+        let mut pruning = self.operations.pruning(arguments.older_than);
+        if !arguments.dry_run {
+            let (done, noun, total) = ("deleted", "record", None);
+            let task = batches::Task { done, noun, total };
+            let unknown = async || Ok(String::new());
+            return batches::run(task, self.output, async || pruning.next().await, unknown).await;
+        }
+        let (mut count, mut oldest, mut newest) = (0, None, None);
+        while let Some(ids) = pruning.skip().await? {
+            count += u64::try_from(ids.len()).unwrap_or(u64::MAX);
+            oldest = oldest.or(ids.first().copied());
+            newest = ids.last().copied().or(newest);
+        }
+        let ids = oldest
+            .zip(newest)
+            .map(|(oldest, newest)| format!(", ids {oldest} to {newest}"));
+        let line = format!(
+            "would delete {} finished more than {} ago{}; nothing was changed",
+            text::counted(count, "record"),
+            text::duration(arguments.older_than),
+            ids.unwrap_or_default(),
+        );
+        let object = json!({
+            "dry_run": true,
+            "would_delete": count,
+            "oldest_record_id": oldest,
+            "newest_record_id": newest,
+        });
+        self.output.print(&object, line)
     }
-    let task = Task {
-        done: "deleted",
-        noun: "record",
-        total: None,
-    };
-    let mut pruning = operations.pruning(arguments.older_than);
-    let ended = batches::run(task, output, async || pruning.next().await).await?;
-    ended.result("")
-}
-
-async fn preview<Db: Database>(
-    operations: Operations<'_, Db>,
-    older_than: Duration,
-    output: Output,
-) -> Result {
-    let mut pruning = operations.pruning(older_than);
-    let (mut count, mut oldest, mut newest) = (0, None, None);
-    while let Some(ids) = pruning.skip().await? {
-        count += u64::try_from(ids.len()).unwrap_or(u64::MAX);
-        oldest = oldest.or(ids.first().copied());
-        newest = ids.last().copied().or(newest);
-    }
-    let ids = match (oldest, newest) {
-        (Some(oldest), Some(newest)) => format!(", ids {oldest} to {newest}"),
-        _ => String::new(),
-    };
-    let text = format!(
-        "would delete {} finished more than {} ago{ids}; nothing was changed",
-        counted(count, "record"),
-        duration(older_than),
-    );
-    let object = json!({
-        "dry_run": true,
-        "would_delete": count,
-        "oldest_record_id": oldest,
-        "newest_record_id": newest,
-    });
-    output.print(&object, text)
 }

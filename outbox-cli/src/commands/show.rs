@@ -2,15 +2,12 @@
 
 use clap::Args;
 use jiff::Timestamp;
-use outbox::{
-    Database,
-    operations::{Inspected, Operations},
-};
+use outbox::{Database, operations::Inspected};
 use serde_json::{Value, json};
 
 use crate::{
     failure::{Exit, Failure, Result},
-    output::Output,
+    session::Session,
     table::Table,
     text::{age, printable, shortened, to_the_second},
 };
@@ -25,21 +22,19 @@ pub(crate) struct ShowArguments {
     id: i64,
 }
 
-pub(crate) async fn run<Db: Database>(
-    operations: Operations<'_, Db>,
-    arguments: &ShowArguments,
-    output: Output,
-) -> Result {
-    let found = operations.inspect(arguments.id).await?;
-    let found = found.ok_or_else(|| no_such_record(arguments.id))?;
-    output.print(&json(&found), text(&found))
-}
+impl<Db: Database> Session<'_, Db> {
+    pub(crate) async fn show(&self, arguments: &ShowArguments) -> Result {
+        let found = self.inspect(arguments.id).await?;
+        self.output.print(&json(&found), text(&found))
+    }
 
-pub(crate) fn no_such_record(id: i64) -> Failure {
-    let line = format!(
-        "record {id} does not exist; it may have been completed and deleted: see `outbox list`"
-    );
-    Failure::new(Exit::NotFound, line)
+    pub(super) async fn inspect(&self, id: i64) -> Result<Inspected> {
+        let line = format!(
+            "record {id} does not exist; it may have been completed and deleted: see `outbox list`"
+        );
+        let found = self.operations.inspect(id).await?;
+        found.ok_or_else(|| Failure::new(Exit::NotFound, line))
+    }
 }
 
 fn json(found: &Inspected) -> Value {
@@ -67,12 +62,10 @@ fn json(found: &Inspected) -> Value {
 fn text(found: &Inspected) -> String {
     let record = &found.record;
     let with_age = |at: Timestamp| format!("{} ({} ago)", to_the_second(at), age(at));
+    let event = format!("{} version {}", record.event, record.version);
     let mut fields = vec![
         ("record", record.id.to_string()),
-        (
-            "event",
-            format!("{} version {}", record.event, record.version),
-        ),
+        ("event", event),
         ("event id", record.event_id.to_string()),
         ("key", record.key.clone()),
         ("status", found.status.to_string()),
@@ -82,60 +75,32 @@ fn text(found: &Inspected) -> String {
     fields.extend(found.completed_at.map(|at| ("finished", with_age(at))));
     let retries = record.max_retries;
     fields.extend(retries.map(|most| ("retries", format!("at most {most}"))));
-    for (name, value) in &record.headers {
-        fields.push(("header", format!("{name}: {value}")));
-    }
+    let headers = record.headers.iter();
+    fields.extend(headers.map(|(name, value)| ("header", format!("{name}: {value}"))));
     fields.push(("payload", record.payload.clone()));
     let lines = fields
         .iter()
         .map(|(name, value)| format!("{name:<10} {}", printable(value)));
     let mut parts = vec![lines.collect::<Vec<_>>().join("\n")];
-    parts.extend(deliveries(found).unless_empty());
-    parts.extend(failures(found).unless_empty());
+    let deliveries = Table::of(&found.deliveries)
+        .column("handler", |delivery| shortened(&delivery.handler, 40))
+        .column("status", |delivery| delivery.status)
+        .column(">attempt", |delivery| delivery.attempt)
+        .column(">failures", |delivery| delivery.failure_count)
+        .column("blocks its lane", |delivery| {
+            if delivery.blocking { "yes" } else { "no" }
+        })
+        .column("due", |delivery| {
+            delivery.due_at.map(to_the_second).unwrap_or_default()
+        });
+    let failures = Table::of(&found.failures)
+        .column("handler", |failure| shortened(&failure.handler, 40))
+        .column(">attempt", |failure| failure.attempt)
+        .column("failed at", |failure| to_the_second(failure.failed_at))
+        .column("kind", |failure| failure.kind.clone())
+        .column("fingerprint", |failure| failure.fingerprint.clone())
+        .column("error", |failure| failure.error.clone());
+    parts.extend(deliveries.text());
+    parts.extend(failures.text());
     parts.join("\n\n")
-}
-
-fn deliveries(found: &Inspected) -> Table {
-    let rows = found.deliveries.iter().map(|delivery| {
-        let blocks = if delivery.blocking { "yes" } else { "no" };
-        [
-            shortened(&delivery.handler, 40),
-            delivery.status.to_string(),
-            delivery.attempt.to_string(),
-            delivery.failure_count.to_string(),
-            blocks.to_owned(),
-            delivery.due_at.map(to_the_second).unwrap_or_default(),
-        ]
-    });
-    let names = [
-        "handler",
-        "status",
-        ">attempt",
-        ">failures",
-        "blocks its lane",
-        "due",
-    ];
-    Table::new(names, rows)
-}
-
-fn failures(found: &Inspected) -> Table {
-    let rows = found.failures.iter().map(|failure| {
-        [
-            shortened(&failure.handler, 40),
-            failure.attempt.to_string(),
-            to_the_second(failure.failed_at),
-            failure.kind.clone(),
-            failure.fingerprint.clone(),
-            failure.error.clone(),
-        ]
-    });
-    let names = [
-        "handler",
-        ">attempt",
-        "failed at",
-        "kind",
-        "fingerprint",
-        "error",
-    ];
-    Table::new(names, rows)
 }

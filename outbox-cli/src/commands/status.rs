@@ -3,20 +3,11 @@
 use std::time::Duration;
 
 use clap::Args;
-use outbox::{
-    Database,
-    operations::{ErrorCount, EventCounts, Operations},
-};
+use outbox::{Database, operations};
 use serde::Serialize;
 
 use super::{instances, lanes};
-use crate::{
-    failure::Result,
-    output::Output,
-    snapshot::{SHOWN, Snapshot},
-    table::Table,
-    text::{duration, number, printable, shortened},
-};
+use crate::{failure::Result, session::Session, snapshot, table::Table, text};
 
 pub(crate) const JSON: &str = "\
 JSON, one object: pending, scheduled, unhandled, waiting, retrying, failed, completed, discarded; exact (false: completed and
@@ -35,46 +26,50 @@ pub(crate) struct StatusArguments {
 #[derive(Serialize)]
 struct StatusJson<'a> {
     #[serde(flatten)]
-    snapshot: &'a Snapshot,
-    exact: bool,
-    events: &'a [EventCounts],
+    snapshot: &'a snapshot::Snapshot,
+    events: &'a [operations::EventCounts],
     instances: usize,
 }
 
-pub(crate) async fn run<Db: Database>(
-    operations: Operations<'_, Db>,
-    arguments: &StatusArguments,
-    output: Output,
-) -> Result {
-    let mut snapshot = Snapshot::read(operations, arguments.exact).await?;
-    let events = snapshot.read_events(operations, arguments.exact).await?;
-    let object = StatusJson {
-        snapshot: &snapshot,
-        exact: snapshot.is_exact(),
-        events: events.get(..SHOWN).unwrap_or(&events),
-        instances: snapshot.instances.len(),
-    };
-    output.print(&object, text(&snapshot, &events))
+impl<Db: Database> Session<'_, Db> {
+    pub(crate) async fn status(&self, arguments: &StatusArguments) -> Result {
+        let precision = if arguments.exact {
+            operations::Precision::Exact
+        } else {
+            operations::Precision::Estimated
+        };
+        let mut snapshot = self.snapshot(precision).await?;
+        let mut events = self.operations.counts_by_event(precision).await?;
+        let more_events = events.items.len().saturating_sub(snapshot::SHOWN);
+        events.items.truncate(snapshot::SHOWN);
+        snapshot.has_exact_breakdowns &= events.exact;
+        snapshot.counts.exact &= events.exact;
+        let object = StatusJson {
+            snapshot: &snapshot,
+            events: &events.items,
+            instances: snapshot.instances.len(),
+        };
+        self.output.print(&object, text_of(&object, more_events))
+    }
 }
 
-fn text(snapshot: &Snapshot, events: &[EventCounts]) -> String {
-    let mut parts = vec![count_table(snapshot).to_string()];
-    parts.extend(event_table(events).unless_empty());
-    if events.len() > SHOWN {
-        parts.push(format!(".. and {} more events", events.len() - SHOWN));
+fn text_of(status: &StatusJson<'_>, more_events: usize) -> String {
+    let snapshot = status.snapshot;
+    let mut parts: Vec<String> = count_table(snapshot).into_iter().collect();
+    parts.extend(event_table(status.events));
+    if more_events > 0 {
+        parts.push(format!(".. and {more_events} more events"));
     }
-    parts.extend(error_table(&snapshot.errors).unless_empty());
+    parts.extend(error_table(&snapshot.errors));
     if !snapshot.has_exact_breakdowns {
         parts.push("the counts by event and by error are estimates from the oldest and the newest rows of each status; `--exact` counts every row".to_owned());
     }
-    parts.extend(lanes::table(&snapshot.lanes).unless_empty());
+    parts.extend(lanes::table(&snapshot.lanes));
     if !snapshot.paused.is_empty() {
-        parts.push(format!(
-            "paused: {}",
-            printable(&snapshot.paused.join(", "))
-        ));
+        let paused = text::printable(&snapshot.paused.join(", "));
+        parts.push(format!("paused: {paused}"));
     }
-    parts.push(match snapshot.instances.len() {
+    parts.push(match status.instances {
         0 => instances::NONE.to_owned(),
         1 => "1 instance is running".to_owned(),
         n => format!("{n} instances are running"),
@@ -83,84 +78,63 @@ fn text(snapshot: &Snapshot, events: &[EventCounts]) -> String {
 }
 
 /// One row for each status, with its meaning.
-fn count_table(snapshot: &Snapshot) -> Table {
-    let counts = &snapshot.counts;
+fn count_table(snapshot: &snapshot::Snapshot) -> Option<String> {
     let about = if snapshot.has_exact_counts { "" } else { "~" };
     let oldest = snapshot.oldest_pending_seconds.map(|seconds| {
-        let age = duration(Duration::from_secs_f64(seconds));
+        let age = text::duration(Duration::from_secs_f64(seconds));
         format!("the oldest was published {age} ago")
     });
     let oldest = oldest.unwrap_or_default();
+    let c = &snapshot.counts;
     let rows = [
-        ("pending", "", counts.pending, &*oldest),
-        ("scheduled", "", counts.scheduled, "due later"),
+        ("pending", c.pending, &*oldest),
+        ("scheduled", c.scheduled, "due later"),
         (
             "unhandled",
-            "",
-            counts.unhandled,
+            c.unhandled,
             "no handler for the event was found",
         ),
-        (
-            "waiting",
-            "",
-            counts.waiting,
-            "behind an earlier record of the lane",
-        ),
-        (
-            "retrying",
-            "",
-            counts.retrying,
-            "waiting for the next attempt",
-        ),
+        ("waiting", c.waiting, "behind an earlier record of the lane"),
+        ("retrying", c.retrying, "waiting for the next attempt"),
         (
             "failed",
-            "",
-            counts.failed,
+            c.failed,
             "no more retries; replay or discard them",
         ),
-        ("completed", about, counts.completed, "not pruned yet"),
-        ("discarded", about, counts.discarded, "not pruned yet"),
+        ("completed", c.completed, "not pruned yet"),
+        ("discarded", c.discarded, "not pruned yet"),
     ];
-    let rows = rows.map(|(status, about, count, note)| {
-        let count = format!("{about}{}", number(count));
-        [status.to_owned(), count, note.to_owned()]
-    });
-    Table::new(["status", ">count", ""], rows)
+    let is_finished = |status| matches!(status, "completed" | "discarded");
+    Table::of(&rows)
+        .column("status", |row| row.0)
+        .column(">count", |row| {
+            let about = if is_finished(row.0) { about } else { "" };
+            format!("{about}{}", text::number(row.1))
+        })
+        .column("", |row| row.2)
+        .text()
 }
 
-fn event_table(events: &[EventCounts]) -> Table {
-    let rows = events.iter().take(SHOWN).map(|event| {
-        [
-            shortened(&event.event, 40),
-            number(event.pending),
-            number(event.scheduled),
-            number(event.unhandled),
-            number(event.waiting),
-            number(event.retrying),
-            number(event.failed),
-        ]
-    });
-    let names = [
-        "event",
-        ">pending",
-        ">scheduled",
-        ">unhandled",
-        ">waiting",
-        ">retrying",
-        ">failed",
-    ];
-    Table::new(names, rows)
+fn event_table(events: &[operations::EventCounts]) -> Option<String> {
+    Table::of(events)
+        .column("event", |event| text::shortened(&event.event, 40))
+        .column(">pending", |event| text::number(event.pending))
+        .column(">scheduled", |event| text::number(event.scheduled))
+        .column(">unhandled", |event| text::number(event.unhandled))
+        .column(">waiting", |event| text::number(event.waiting))
+        .column(">retrying", |event| text::number(event.retrying))
+        .column(">failed", |event| text::number(event.failed))
+        .text()
 }
 
 /// Failed deliveries by their cause.
-pub(crate) fn error_table(errors: &[ErrorCount]) -> Table {
-    let rows = errors.iter().map(|error| {
-        [
-            number(error.count),
-            shortened(&error.handler, 30),
-            shortened(&error.fingerprint, 16),
-            shortened(&error.error, 60),
-        ]
-    });
-    Table::new([">failed", "handler", "fingerprint", "newest error"], rows)
+pub(crate) fn error_table(errors: &[operations::ErrorCount]) -> Option<String> {
+    Table::of(errors)
+        .column(">failed", |error| text::number(error.count))
+        .column("handler", |error| text::shortened(&error.handler, 30))
+        .column("fingerprint", |error| {
+            text::shortened(&error.fingerprint, 16)
+        })
+        .column("newest error", |error| text::shortened(&error.error, 60))
+        .text()
 }

@@ -1,10 +1,13 @@
 //! [`Bulk`]: replays or discards many, one short transaction at a time.
 
 use super::{
-    DeliveryStatus, Filter, Operations, RecordStatus, Status,
-    step::{Batches, Step},
+    DeliveryStatus, Filter, Operations, Paging, RecordStatus, Status,
+    step::{Batch, Step, Verb},
 };
 use crate::{outbox::Result, store::Database};
+
+/// How many records or deliveries one transaction changes by default.
+const BATCH: u32 = 500;
 
 impl<'a, Db: Database> Operations<'a, Db> {
     /// [`replay_all`](Self::replay_all) for a caller that shows progress or may stop early.
@@ -29,21 +32,6 @@ impl<'a, Db: Database> Operations<'a, Db> {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Verb {
-    Replay,
-    Discard,
-}
-
-/// What a batch changes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Of {
-    Deliveries,
-    Records,
-    /// The verb does not apply to this status.
-    Nothing,
-}
-
 /// Replays or discards many. Each call of [`next`](Self::next) is one transaction: dropped between
 /// two calls, or during one, this has changed whole batches and no part of one.
 #[derive(Debug)]
@@ -51,25 +39,32 @@ enum Of {
 pub struct Bulk<'a, Db: Database> {
     operations: Operations<'a, Db>,
     verb: Verb,
-    of: Of,
-    batches: Batches,
+    filter: Filter,
+    /// Nothing is read twice.
+    paging: Paging,
+    /// The highest id that the filter selected at the start. Deliveries that fail again after the
+    /// start are left for the next call.
+    until: Option<i64>,
 }
 
 impl<'a, Db: Database> Bulk<'a, Db> {
     fn new(operations: Operations<'a, Db>, verb: Verb, filter: &Filter) -> Self {
-        let filter = filter.or_failed();
+        let mut filter = filter.clone();
+        // Of all statuses, only failed deliveries wait for a person.
+        filter.status.get_or_insert(DeliveryStatus::Failed.into());
         Self {
             operations,
             verb,
-            of: verb.of(filter.status),
-            batches: Batches::new(filter),
+            filter,
+            paging: Paging::oldest(BATCH),
+            until: None,
         }
     }
 
     /// How many one transaction changes, from 1 to 1,000; 500 by default. Call it before the first
     /// [`next`](Self::next).
     pub fn batch_size(mut self, size: u32) -> Self {
-        self.batches = self.batches.of_size(size);
+        self.paging = Paging::oldest(size);
         self
     }
 
@@ -79,54 +74,59 @@ impl<'a, Db: Database> Bulk<'a, Db> {
     /// # Errors
     /// When the database fails. Batches that were changed before stay changed.
     pub async fn next(&mut self) -> Result<Option<u64>> {
-        if self.of == Of::Nothing {
+        if !self.verb.applies_to(self.filter.status) {
             return Ok(None);
         }
-        let Some(batch) = self.batches.next(&self.operations).await? else {
+        let (operations, filter) = (&self.operations, &self.filter);
+        let until = match self.until {
+            Some(until) => until,
+            None => {
+                let newest = operations.select(filter, Paging::newest(1)).await?;
+                newest.first().map_or(0, |item| item.cursor().0)
+            }
+        };
+        self.until = Some(until);
+        let items = operations.select(filter, self.paging).await?;
+        let mut batch = Batch::default();
+        for item in items.iter().filter(|item| item.cursor().0 <= until) {
+            self.paging = self.paging.after(item.cursor());
+            batch.records.push(item.record_id);
+            let delivery = item.delivery.as_ref();
+            batch
+                .deliveries
+                .extend(delivery.map(|delivery| delivery.id));
+        }
+        if batch.records.is_empty() {
             return Ok(None);
+        }
+        let step = if batch.deliveries.is_empty() {
+            Step::Records(self.verb, &batch.records)
+        } else {
+            Step::Deliveries(self.verb, &batch)
         };
-        let step = match (self.verb, self.of) {
-            (Verb::Replay, Of::Deliveries) => Step::Replay(&batch.deliveries),
-            (Verb::Replay, _) => Step::MakeDueNow(&batch.records),
-            (Verb::Discard, Of::Deliveries) => Step::Discard {
-                deliveries: &batch.deliveries,
-                records: &batch.records,
-            },
-            (Verb::Discard, _) => Step::DiscardRecords(&batch.records),
-        };
-        self.operations.apply(step).await.map(Some)
+        operations.apply(step).await.map(Some)
     }
 
     pub(super) async fn finish(mut self) -> Result<u64> {
-        let mut all = 0;
-        while let Some(changed) = self.next().await? {
-            all += changed;
+        let mut changed = 0;
+        while let Some(more) = self.next().await? {
+            changed += more;
         }
-        Ok(all)
+        tracing::info!(changed, "{}", self.verb.past());
+        Ok(changed)
     }
 }
 
 impl Verb {
-    fn of(self, status: Option<Status>) -> Of {
+    fn applies_to(self, status: Option<Status>) -> bool {
         use DeliveryStatus::{Failed, Retrying, Waiting};
         use RecordStatus::{Pending, Scheduled, Unhandled};
-        match (self, status) {
-            (_, Some(Status::Delivery(Failed | Retrying)))
-            | (Self::Discard, Some(Status::Delivery(Waiting))) => Of::Deliveries,
-            (_, Some(Status::Record(Scheduled)))
-            | (Self::Discard, Some(Status::Record(Pending | Unhandled))) => Of::Records,
-            _ => Of::Nothing,
-        }
-    }
-}
-
-impl Filter {
-    /// A filter without a status selects failed deliveries: only they wait for a person.
-    fn or_failed(&self) -> Self {
-        let filter = self.clone();
-        match filter.status {
-            Some(_) => filter,
-            None => filter.status(DeliveryStatus::Failed),
+        match status {
+            Some(Status::Delivery(Failed | Retrying) | Status::Record(Scheduled)) => true,
+            Some(Status::Delivery(Waiting) | Status::Record(Pending | Unhandled)) => {
+                self == Self::Discard
+            }
+            _ => false,
         }
     }
 }

@@ -1,11 +1,12 @@
 //! Replaying, discarding, pausing and resuming; [`Change`]: the result.
 
-use super::{DeliveryStatus, Filter, Operations, RecordStatus, Status, step::Step};
+use super::{
+    DeliveryStatus, Filter, Operations, RecordStatus, Status,
+    operations::ask,
+    step::{Batch, Step, Verb},
+};
 use crate::{
-    outbox::{
-        Result,
-        error::{DbContext as _, Operation},
-    },
+    outbox::error::{DbContext as _, Operation, Result},
     record::LONGEST_NAME,
     runtime::signals::Signal,
     store::Database,
@@ -34,15 +35,7 @@ impl<Db: Database> Operations<'_, Db> {
     /// # Errors
     /// When the database fails.
     pub async fn replay(&self, record_id: i64, handler: &str) -> Result<Change> {
-        let found = self.deliveries_of(record_id, Some(handler)).await?;
-        let Some((delivery, _)) = found.first() else {
-            return self.no_delivery(record_id).await;
-        };
-        if self.apply(Step::Replay(&[*delivery])).await? > 0 {
-            tracing::info!(record_id, handler, "delivery replayed");
-            return Ok(Change::Applied);
-        }
-        self.conflict(record_id, handler).await
+        self.change(Verb::Replay, record_id, handler).await
     }
 
     /// [Replays](Self::replay) the record for each handler whose delivery is failed or retrying. A
@@ -51,17 +44,7 @@ impl<Db: Database> Operations<'_, Db> {
     /// # Errors
     /// When the database fails.
     pub async fn replay_record(&self, record_id: i64) -> Result<Change> {
-        if self.apply(Step::MakeDueNow(&[record_id])).await? > 0 {
-            tracing::info!(record_id, "record is due now");
-            return Ok(Change::Applied);
-        }
-        let found = self.deliveries_of(record_id, None).await?;
-        let ids: Vec<i64> = found.iter().map(|(id, _)| *id).collect();
-        if !ids.is_empty() && self.apply(Step::Replay(&ids)).await? > 0 {
-            tracing::info!(record_id, "deliveries of a record replayed");
-            return Ok(Change::Applied);
-        }
-        self.record_conflict(record_id).await
+        self.change_record(Verb::Replay, record_id).await
     }
 
     /// Replays all that the filter selects: deliveries that are failed or retrying, or scheduled
@@ -73,9 +56,7 @@ impl<Db: Database> Operations<'_, Db> {
     /// # Errors
     /// When the database fails.
     pub async fn replay_all(&self, filter: &Filter) -> Result<u64> {
-        let changed = self.replaying(filter).finish().await?;
-        tracing::info!(changed, "replayed");
-        Ok(changed)
+        self.replaying(filter).finish().await
     }
 
     /// Discards the record for this handler, which does not get it again. The next record of its
@@ -86,19 +67,7 @@ impl<Db: Database> Operations<'_, Db> {
     /// # Errors
     /// When the database fails.
     pub async fn discard(&self, record_id: i64, handler: &str) -> Result<Change> {
-        let found = self.deliveries_of(record_id, Some(handler)).await?;
-        let Some((delivery, _)) = found.first() else {
-            return self.no_delivery(record_id).await;
-        };
-        let step = Step::Discard {
-            deliveries: &[*delivery],
-            records: &[record_id],
-        };
-        if self.apply(step).await? > 0 {
-            tracing::info!(record_id, handler, "delivery discarded");
-            return Ok(Change::Applied);
-        }
-        self.conflict(record_id, handler).await
+        self.change(Verb::Discard, record_id, handler).await
     }
 
     /// Discards the record for every handler that has not finished it.
@@ -106,22 +75,7 @@ impl<Db: Database> Operations<'_, Db> {
     /// # Errors
     /// When the database fails.
     pub async fn discard_record(&self, record_id: i64) -> Result<Change> {
-        // First as a whole. A record that a dispatcher split before this statement has deliveries.
-        if self.apply(Step::DiscardRecords(&[record_id])).await? > 0 {
-            tracing::info!(record_id, "record discarded");
-            return Ok(Change::Applied);
-        }
-        let found = self.deliveries_of(record_id, None).await?;
-        let ids: Vec<i64> = found.iter().map(|(id, _)| *id).collect();
-        let step = Step::Discard {
-            deliveries: &ids,
-            records: &[record_id],
-        };
-        if !ids.is_empty() && self.apply(step).await? > 0 {
-            tracing::info!(record_id, "deliveries of a record discarded");
-            return Ok(Change::Applied);
-        }
-        self.record_conflict(record_id).await
+        self.change_record(Verb::Discard, record_id).await
     }
 
     /// Discards all that the filter selects: deliveries that are waiting, retrying or failed, or
@@ -134,9 +88,7 @@ impl<Db: Database> Operations<'_, Db> {
     /// # Errors
     /// When the database fails.
     pub async fn discard_all(&self, filter: &Filter) -> Result<u64> {
-        let changed = self.discarding(filter).finish().await?;
-        tracing::info!(changed, "discarded");
-        Ok(changed)
+        self.discarding(filter).finish().await
     }
 
     /// Pauses this handler in every process: it gets no records until it is
@@ -148,15 +100,10 @@ impl<Db: Database> Operations<'_, Db> {
     /// # Errors
     /// When the database fails.
     pub async fn pause(&self, handler: &str) -> Result<Change> {
-        let operation = Operation::Pause;
         if handler.is_empty() || handler.len() > LONGEST_NAME || handler.contains('\0') {
             return Ok(Change::NotFound);
         }
-        let mut connection = self.connection(operation).await?;
-        self.operator(&mut connection)
-            .pause(handler)
-            .await
-            .during(operation)?;
+        ask!(self, Operation::Pause, pause(handler))?;
         self.tell(Signal::PauseChanged);
         tracing::info!(handler, "handler paused");
         Ok(Change::Applied)
@@ -167,17 +114,7 @@ impl<Db: Database> Operations<'_, Db> {
     /// # Errors
     /// When the database fails.
     pub async fn resume(&self, handler: &str) -> Result<Change> {
-        let operation = Operation::Resume;
-        if handler.contains('\0') {
-            return Ok(Change::NotFound);
-        }
-        let mut connection = self.connection(operation).await?;
-        let was_paused = self
-            .operator(&mut connection)
-            .resume(handler)
-            .await
-            .during(operation)?;
-        if !was_paused {
+        if handler.contains('\0') || !ask!(self, Operation::Resume, resume(handler))? {
             return Ok(Change::NotFound);
         }
         self.tell(Signal::PauseChanged);
@@ -191,58 +128,72 @@ impl<Db: Database> Operations<'_, Db> {
     /// When the database fails.
     pub async fn paused(&self) -> Result<Vec<String>> {
         let operation = Operation::List;
-        let mut connection = self.connection(operation).await?;
-        let mut handlers = Db::paused_handlers(&mut connection, self.names())
-            .await
-            .during(operation)?;
+        let mut connection = self.pool.acquire().await.during(operation)?;
+        let handlers = Db::paused_handlers(&mut connection, self.names).await;
+        let mut handlers = handlers.during(operation)?;
         handlers.sort_unstable();
         Ok(handlers)
     }
 
-    /// The record has no delivery of the handler that was asked for.
-    async fn no_delivery(&self, record_id: i64) -> Result<Change> {
-        Ok(match self.record_conflict(record_id).await? {
-            Change::Conflict(Status::Record(RecordStatus::Split)) => Change::NotFound,
-            other => other,
-        })
-    }
-
-    /// The status that the delivery has instead.
-    async fn conflict(&self, record_id: i64, handler: &str) -> Result<Change> {
+    /// Changes the record's delivery of this handler.
+    async fn change(&self, verb: Verb, record_id: i64, handler: &str) -> Result<Change> {
         let found = self.deliveries_of(record_id, Some(handler)).await?;
-        Ok(match found.first() {
-            Some((_, status)) => Change::Conflict(Status::Delivery(*status)),
-            None => Change::NotFound,
-        })
+        let Some((delivery, _)) = found.first() else {
+            return Ok(match self.record_conflict(record_id).await? {
+                Change::Conflict(Status::Record(RecordStatus::Split)) => Change::NotFound,
+                other => other,
+            });
+        };
+        let batch = Batch {
+            deliveries: vec![*delivery],
+            records: vec![record_id],
+        };
+        if self.apply(Step::Deliveries(verb, &batch)).await? > 0 {
+            tracing::info!(record_id, handler, "delivery {}", verb.past());
+            return Ok(Change::Applied);
+        }
+        let found = self.deliveries_of(record_id, Some(handler)).await?;
+        let conflict = |(_, status): &(i64, DeliveryStatus)| Change::Conflict((*status).into());
+        Ok(found.first().map_or(Change::NotFound, conflict))
     }
 
-    /// The status that the record has instead.
+    /// Changes the record and all its deliveries.
+    async fn change_record(&self, verb: Verb, record_id: i64) -> Result<Change> {
+        // First as a whole. A record that a dispatcher split before this statement has deliveries.
+        if self.apply(Step::Records(verb, &[record_id])).await? > 0 {
+            match verb {
+                Verb::Replay => tracing::info!(record_id, "record is due now"),
+                Verb::Discard => tracing::info!(record_id, "record discarded"),
+            }
+            return Ok(Change::Applied);
+        }
+        let found = self.deliveries_of(record_id, None).await?;
+        let batch = Batch {
+            deliveries: found.iter().map(|(id, _)| *id).collect(),
+            records: vec![record_id],
+        };
+        if !found.is_empty() && self.apply(Step::Deliveries(verb, &batch)).await? > 0 {
+            tracing::info!(record_id, "deliveries of a record {}", verb.past());
+            return Ok(Change::Applied);
+        }
+        self.record_conflict(record_id).await
+    }
+
+    /// The status that the record has instead of one that can be changed.
     async fn record_conflict(&self, record_id: i64) -> Result<Change> {
-        let operation = Operation::Inspect;
-        let mut connection = self.connection(operation).await?;
-        let status = self
-            .operator(&mut connection)
-            .record_status(record_id)
-            .await
-            .during(operation)?;
-        Ok(status.map_or(Change::NotFound, |status| {
-            Change::Conflict(Status::Record(status))
-        }))
+        let status = ask!(self, Operation::Inspect, record_status(record_id))?;
+        Ok(status.map_or(Change::NotFound, |status| Change::Conflict(status.into())))
     }
 
+    /// Ids and statuses of the record's deliveries, of one handler or of all.
     async fn deliveries_of(
         &self,
         record_id: i64,
         handler: Option<&str>,
     ) -> Result<Vec<(i64, DeliveryStatus)>> {
-        let operation = Operation::Inspect;
         if handler.is_some_and(|handler| handler.contains('\0')) {
             return Ok(Vec::new());
         }
-        let mut connection = self.connection(operation).await?;
-        self.operator(&mut connection)
-            .deliveries_of(record_id, handler)
-            .await
-            .during(operation)
+        ask!(self, Operation::Inspect, deliveries_of(record_id, handler))
     }
 }

@@ -5,14 +5,13 @@ use std::{collections::BTreeMap, time::Duration};
 
 use super::{
     Breakdown, Counts, DeliveryStatus, ErrorCount, EventCounts, Operations, RecordStatus, Status,
-    filter::LARGEST_PAGE, samples::Samples,
+    filter::LARGEST_PAGE,
+    operations::ask,
+    samples::{Samples, share},
 };
 use crate::{
-    outbox::{
-        Result,
-        error::{DbContext as _, Operation},
-    },
-    store::{Database, OPEN, SAMPLE_END, SampleExtent, StatusCount, StatusSample, Table},
+    outbox::error::{DbContext as _, Operation, Result},
+    store::{Database, OPEN, Operator, SAMPLE_END, SampleExtent, StatusCount, StatusSample, Table},
 };
 
 /// How much is read for a count.
@@ -95,35 +94,7 @@ impl<Db: Database> Operations<'_, Db> {
     /// # Errors
     /// When the database fails.
     pub async fn counts(&self, precision: Precision) -> Result<Counts> {
-        let operation = Operation::Count;
-        let mut connection = self.connection(operation).await?;
-        let mut operator = self.operator(&mut connection);
-        let counted = match precision {
-            Precision::Exact => operator.counts().await,
-            Precision::Estimated => operator.open_counts(&OPEN).await,
-        };
-        let mut counts = Counts::of(&counted.during(operation)?);
-        counts.exact = true;
-        if precision == Precision::Exact {
-            return Ok(counts);
-        }
-
-        let operation = Operation::Count;
-        let ids = operator.id_range(Table::Record).await.during(operation)?;
-        let Some((lowest, newest)) = ids else {
-            return Ok(counts);
-        };
-        let samples = Samples::many(lowest, newest);
-        let within = operator.statuses_within(Table::Record, &samples.ranges);
-        for mut one in within.await.during(operation)? {
-            // What is not finished was counted.
-            if let Status::Record(RecordStatus::Completed | RecordStatus::Discarded) = one.status {
-                one.count = samples.scaled(one.count);
-                counts.add(&one);
-            }
-        }
-        counts.exact = samples.is_exact();
-        Ok(counts)
+        ask!(self, Operation::Count, status_counts(precision))
     }
 
     /// How much of each event is not finished, in the order of their names: records that are
@@ -146,39 +117,7 @@ impl<Db: Database> Operations<'_, Db> {
     /// # Errors
     /// When the database fails.
     pub async fn counts_by_event(&self, precision: Precision) -> Result<Breakdown<EventCounts>> {
-        let operation = Operation::Count;
-        let mut connection = self.connection(operation).await?;
-        let mut operator = self.operator(&mut connection);
-        let (samples, totals) = match precision {
-            Precision::Exact => {
-                let extent = SampleExtent::Unlimited;
-                let samples = OPEN.map(|status| StatusSample { status, extent });
-                (samples.to_vec(), Counts::default())
-            }
-            Precision::Estimated => {
-                let totals = operator.open_counts(&OPEN).await.during(operation)?;
-                let totals = Counts::of(&totals);
-                (samples_of(totals), totals)
-            }
-        };
-        if samples.is_empty() {
-            return Ok(Breakdown {
-                items: Vec::new(),
-                exact: true,
-            });
-        }
-        let counted = operator.events_of(&samples).await.during(operation)?;
-        let mut events: BTreeMap<String, Counts> = BTreeMap::new();
-        for mut one in scaled(counted, &samples, totals) {
-            let event = one.event.take().unwrap_or_default();
-            events.entry(event).or_default().add(&one);
-        }
-        Ok(Breakdown {
-            items: events.into_iter().map(EventCounts::of).collect(),
-            exact: samples
-                .iter()
-                .all(|sample| sample.extent != SampleExtent::Ends),
-        })
+        ask!(self, Operation::Count, event_counts(precision))
     }
 
     /// Failed deliveries by what went wrong, the most frequent first; the first 1,000.
@@ -189,30 +128,7 @@ impl<Db: Database> Operations<'_, Db> {
     /// # Errors
     /// When the database fails.
     pub async fn counts_by_error(&self, precision: Precision) -> Result<Breakdown<ErrorCount>> {
-        let operation = Operation::Count;
-        let failed = Status::Delivery(DeliveryStatus::Failed);
-        let mut connection = self.connection(operation).await?;
-        let mut operator = self.operator(&mut connection);
-        let (extent, total) = match precision {
-            Precision::Exact => (SampleExtent::Unlimited, 0),
-            Precision::Estimated => {
-                let counted = operator.open_counts(&[failed]).await.during(operation)?;
-                let total = Counts::of(&counted).failed;
-                (extent(total), total)
-            }
-        };
-        let errors = operator.errors_of(extent, LARGEST_PAGE).await;
-        let mut items = errors.during(operation)?;
-        if extent == SampleExtent::Ends {
-            let seen: u64 = items.iter().map(|error| error.count).sum();
-            for error in &mut items {
-                error.count = share(error.count, total, seen);
-            }
-        }
-        Ok(Breakdown {
-            items,
-            exact: extent != SampleExtent::Ends,
-        })
+        ask!(self, Operation::Count, error_counts(precision))
     }
 
     /// How long ago the oldest pending record was published, by the database's clock: how far
@@ -221,13 +137,11 @@ impl<Db: Database> Operations<'_, Db> {
     /// # Errors
     /// When the database fails.
     pub async fn oldest_pending_age(&self) -> Result<Option<Duration>> {
-        let operation = Operation::Overview;
-        let mut connection = self.connection(operation).await?;
-        let mut operator = self.operator(&mut connection);
-        let oldest = operator
-            .oldest_pending(self.partitions)
-            .await
-            .during(operation)?;
+        let oldest = ask!(
+            self,
+            Operation::Overview,
+            oldest_pending(crate::outbox::PARTITIONS)
+        )?;
         Ok(oldest.map(|(micros, _)| Duration::from_micros(u64::try_from(micros).unwrap_or(0))))
     }
 
@@ -237,24 +151,93 @@ impl<Db: Database> Operations<'_, Db> {
     /// # Errors
     /// When the database fails.
     pub async fn newest_record_id(&self) -> Result<i64> {
-        let operation = Operation::Count;
-        let mut connection = self.connection(operation).await?;
-        let mut operator = self.operator(&mut connection);
-        let ids = operator.id_range(Table::Record).await.during(operation)?;
+        let ids = ask!(self, Operation::Count, id_range(Table::Record))?;
         Ok(ids.map_or(0, |(_, newest)| newest))
+    }
+}
+
+impl<Db: Database> Operator<'_, Db> {
+    async fn status_counts(&mut self, precision: Precision) -> sqlx::Result<Counts> {
+        let counted = match precision {
+            Precision::Exact => self.counts().await?,
+            Precision::Estimated => self.open_counts(&OPEN).await?,
+        };
+        let mut counts = Counts::of(&counted);
+        counts.exact = true;
+        if precision == Precision::Exact {
+            return Ok(counts);
+        }
+        let Some((lowest, newest)) = self.id_range(Table::Record).await? else {
+            return Ok(counts);
+        };
+        let samples = Samples::many(lowest, newest);
+        let within = self.statuses_within(Table::Record, &samples.ranges);
+        for mut one in within.await? {
+            // What is not finished was counted.
+            if let Status::Record(RecordStatus::Completed | RecordStatus::Discarded) = one.status {
+                one.count = samples.scaled(one.count);
+                counts.add(&one);
+            }
+        }
+        counts.exact = samples.is_exact();
+        Ok(counts)
+    }
+
+    async fn event_counts(&mut self, precision: Precision) -> sqlx::Result<Breakdown<EventCounts>> {
+        let (samples, totals) = match precision {
+            Precision::Exact => {
+                let extent = SampleExtent::Unlimited;
+                let samples = OPEN.map(|status| StatusSample { status, extent });
+                (samples.to_vec(), Counts::default())
+            }
+            Precision::Estimated => {
+                let totals = Counts::of(&self.open_counts(&OPEN).await?);
+                (samples_of(totals), totals)
+            }
+        };
+        let mut events: BTreeMap<String, Counts> = BTreeMap::new();
+        if !samples.is_empty() {
+            for mut one in scaled(self.events_of(&samples).await?, totals) {
+                let event = one.event.take().unwrap_or_default();
+                events.entry(event).or_default().add(&one);
+            }
+        }
+        let is_sampled = |sample: &StatusSample| sample.extent == SampleExtent::Ends;
+        Ok(Breakdown {
+            items: events.into_iter().map(EventCounts::of).collect(),
+            exact: !samples.iter().any(is_sampled),
+        })
+    }
+
+    async fn error_counts(&mut self, precision: Precision) -> sqlx::Result<Breakdown<ErrorCount>> {
+        let (extent, total) = match precision {
+            Precision::Exact => (SampleExtent::Unlimited, 0),
+            Precision::Estimated => {
+                let failed = Status::Delivery(DeliveryStatus::Failed);
+                let total = Counts::of(&self.open_counts(&[failed]).await?).failed;
+                (extent(total), total)
+            }
+        };
+        let mut items = self.errors_of(extent, LARGEST_PAGE).await?;
+        let exact = extent != SampleExtent::Ends;
+        if !exact {
+            let seen = items.iter().map(|error| error.count).sum();
+            for error in &mut items {
+                error.count = share(error.count, total, seen);
+            }
+        }
+        Ok(Breakdown { items, exact })
     }
 }
 
 /// How much is read of what is unfinished.
 fn samples_of(totals: Counts) -> Vec<StatusSample> {
-    let sample = |status| StatusSample {
-        status,
-        extent: extent(totals.get(status)),
+    let sample = |status| {
+        let total = totals.get(status);
+        let extent = extent(total);
+        (total > 0).then_some(StatusSample { status, extent })
     };
-    OPEN.into_iter()
-        .filter(|status| totals.get(*status) > 0)
-        .map(sample)
-        .collect()
+    OPEN.into_iter().filter_map(sample).collect()
 }
 
 fn extent(count: u64) -> SampleExtent {
@@ -266,26 +249,15 @@ fn extent(count: u64) -> SampleExtent {
 }
 
 /// Where the ends of a status were read, they stand for all of it.
-fn scaled(
-    mut counted: Vec<StatusCount>,
-    samples: &[StatusSample],
-    totals: Counts,
-) -> Vec<StatusCount> {
+fn scaled(mut counted: Vec<StatusCount>, totals: Counts) -> Vec<StatusCount> {
     let seen = Counts::of(&counted);
     for one in &mut counted {
-        let of_status = |sample: &&StatusSample| sample.status == one.status;
-        let sample = samples.iter().find(of_status);
-        if sample.is_some_and(|sample| sample.extent == SampleExtent::Ends) {
-            one.count = share(one.count, totals.get(one.status), seen.get(one.status));
+        let total = totals.get(one.status);
+        if extent(total) == SampleExtent::Ends {
+            one.count = share(one.count, total, seen.get(one.status));
         }
     }
     counted
-}
-
-/// `count` of `seen` in the sample, as that part of `total`.
-fn share(count: u64, total: u64, seen: u64) -> u64 {
-    let scaled = u128::from(count) * u128::from(total) / u128::from(seen.max(1));
-    u64::try_from(scaled).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
@@ -313,7 +285,7 @@ mod tests {
             counted("b", DeliveryStatus::Failed, 2_500),
         ];
         let samples = samples_of(totals);
-        let scaled = scaled(seen, &samples, totals);
+        let scaled = scaled(seen, totals);
         let counts: Vec<u64> = scaled.iter().map(|one| one.count).collect();
         assert_eq!(counts, [7, 150_000, 50_000]);
         let read: Vec<_> = samples.iter().map(|one| (one.status, one.extent)).collect();

@@ -102,26 +102,24 @@ pub struct Paging {
 impl Paging {
     /// The newest first, `limit` per page: 1 to 1,000, and the nearest of these for any other.
     pub fn newest(limit: u32) -> Self {
-        Self::of(true, limit)
+        let mut paging = Self::oldest(limit);
+        paging.newest_first = true;
+        paging
     }
 
     /// The oldest first, `limit` per page: 1 to 1,000, and the nearest of these for any other.
     pub fn oldest(limit: u32) -> Self {
-        Self::of(false, limit)
+        Self {
+            newest_first: false,
+            limit: limit.clamp(1, LARGEST_PAGE),
+            after: None,
+        }
     }
 
     /// The page after the one that had this as its `next`; with the same filter and order.
     pub fn after(mut self, cursor: Cursor) -> Self {
         self.after = Some(cursor);
         self
-    }
-
-    fn of(newest_first: bool, limit: u32) -> Self {
-        Self {
-            newest_first,
-            limit: limit.clamp(1, LARGEST_PAGE),
-            after: None,
-        }
     }
 }
 

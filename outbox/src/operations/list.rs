@@ -2,13 +2,10 @@
 
 use super::{
     BlockedLane, Cursor, Filter, Inspected, Instance, Listed, Operations, Page, Paging, Status,
-    filter::LARGEST_PAGE,
+    operations::ask,
 };
 use crate::{
-    outbox::{
-        Result,
-        error::{DbContext as _, Operation},
-    },
+    outbox::error::{DbContext as _, Operation, Result},
     store::{Database, ListQuery, micros},
 };
 
@@ -36,11 +33,14 @@ impl<Db: Database> Operations<'_, Db> {
     pub async fn list(&self, filter: &Filter, paging: Paging) -> Result<Page> {
         let limit = usize::try_from(paging.limit).unwrap_or(usize::MAX);
         // One more than asked for tells whether there is a next page.
-        let mut items = self.select(filter, paging, paging.limit + 1).await?;
-        let next = (items.len() > limit)
-            .then(|| items.get(limit - 1).map(|item| item.cursor()))
-            .flatten();
+        let one_more = Paging {
+            limit: paging.limit + 1,
+            ..paging
+        };
+        let mut items = self.select(filter, one_more).await?;
+        let has_more = items.len() > limit;
         items.truncate(limit);
+        let next = items.last().filter(|_| has_more).map(Listed::cursor);
         Ok(Page { items, next })
     }
 
@@ -52,13 +52,11 @@ impl<Db: Database> Operations<'_, Db> {
         if filter.matches_nothing() {
             return Ok(0);
         }
-        let operation = Operation::Count;
-        let query = filter.query(Paging::oldest(LARGEST_PAGE), i64::MAX);
-        let mut connection = self.connection(operation).await?;
-        self.operator(&mut connection)
-            .count(filter.status, query)
-            .await
-            .during(operation)
+        let query = ListQuery {
+            limit: i64::MAX,
+            ..filter.query(Paging::oldest(1))
+        };
+        ask!(self, Operation::Count, count(filter.status, query))
     }
 
     /// Everything that is stored of one record, with its payload.
@@ -66,12 +64,7 @@ impl<Db: Database> Operations<'_, Db> {
     /// # Errors
     /// When the database fails.
     pub async fn inspect(&self, record_id: i64) -> Result<Option<Inspected>> {
-        let operation = Operation::Inspect;
-        let mut connection = self.connection(operation).await?;
-        self.operator(&mut connection)
-            .inspect(record_id)
-            .await
-            .during(operation)
+        ask!(self, Operation::Inspect, inspect(record_id))
     }
 
     /// Lanes in which a failed or retrying delivery blocks the records after it; those with the most
@@ -89,7 +82,6 @@ impl<Db: Database> Operations<'_, Db> {
     /// # Errors
     /// When the database fails.
     pub async fn blocked_lanes_of(&self, filter: &Filter, limit: u32) -> Result<Vec<BlockedLane>> {
-        let operation = Operation::List;
         let status = match filter.status {
             None => None,
             Some(Status::Delivery(status)) => Some(status),
@@ -98,13 +90,8 @@ impl<Db: Database> Operations<'_, Db> {
         if filter.matches_nothing() {
             return Ok(Vec::new());
         }
-        let limit = i64::from(limit.clamp(1, LARGEST_PAGE));
-        let query = filter.query(Paging::oldest(1), limit);
-        let mut connection = self.connection(operation).await?;
-        self.operator(&mut connection)
-            .blocked_lanes(status, query)
-            .await
-            .during(operation)
+        let query = filter.query(Paging::oldest(limit));
+        ask!(self, Operation::List, blocked_lanes(status, query))
     }
 
     /// The processes that run a dispatcher, the oldest first. One that was killed is listed until
@@ -113,37 +100,22 @@ impl<Db: Database> Operations<'_, Db> {
     /// # Errors
     /// When the database fails.
     pub async fn instances(&self) -> Result<Vec<Instance>> {
-        let operation = Operation::List;
-        let mut connection = self.connection(operation).await?;
-        self.operator(&mut connection)
-            .instances()
-            .await
-            .during(operation)
+        ask!(self, Operation::List, instances())
     }
 
-    /// The first `limit` of what the filter selects.
-    pub(super) async fn select(
-        &self,
-        filter: &Filter,
-        paging: Paging,
-        limit: u32,
-    ) -> Result<Vec<Listed>> {
+    /// A page of what the filter selects.
+    pub(super) async fn select(&self, filter: &Filter, paging: Paging) -> Result<Vec<Listed>> {
         if filter.matches_nothing() {
             return Ok(Vec::new());
         }
-        let operation = Operation::List;
-        let query = filter.query(paging, i64::from(limit));
-        let mut connection = self.connection(operation).await?;
-        self.operator(&mut connection)
-            .list(filter.status, query)
-            .await
-            .during(operation)
+        let query = filter.query(paging);
+        ask!(self, Operation::List, list(filter.status, query))
     }
 }
 
 impl Filter {
     /// The filter as the statements take it.
-    fn query(&self, paging: Paging, limit: i64) -> ListQuery<'_> {
+    fn query(&self, paging: Paging) -> ListQuery<'_> {
         let start = if paging.newest_first { i64::MAX } else { 0 };
         ListQuery {
             event: self.event.as_deref(),
@@ -153,7 +125,7 @@ impl Filter {
             older_than: self.older_than.map(micros),
             newest_first: paging.newest_first,
             after: paging.after.map_or(start, |cursor| cursor.0),
-            limit,
+            limit: paging.limit.into(),
         }
     }
 }
@@ -161,10 +133,7 @@ impl Filter {
 impl Listed {
     /// The place of this item in the list.
     pub(super) fn cursor(&self) -> Cursor {
-        Cursor(
-            self.delivery
-                .as_ref()
-                .map_or(self.record_id, |delivery| delivery.id),
-        )
+        let delivery = self.delivery.as_ref();
+        Cursor(delivery.map_or(self.record_id, |delivery| delivery.id))
     }
 }

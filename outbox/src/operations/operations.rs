@@ -5,10 +5,6 @@ use std::fmt;
 use sqlx::Pool;
 
 use crate::{
-    outbox::{
-        Result,
-        error::{DbContext as _, Operation},
-    },
     runtime::signals::{Signal, WakeSignals},
     store::{Database, Operator, TableNames},
 };
@@ -55,45 +51,26 @@ use crate::{
 /// # }
 /// ```
 pub struct Operations<'a, Db: Database> {
-    pub(super) pool: &'a Pool<Db>,
-    names: &'a TableNames,
-    pub(super) partitions: u16,
+    pub(crate) pool: &'a Pool<Db>,
+    pub(crate) names: &'a TableNames,
     /// Calls the dispatcher of this process, if there can be one.
-    signals: Option<&'a WakeSignals>,
+    pub(crate) signals: Option<&'a WakeSignals>,
 }
 
-impl<'a, Db: Database> Operations<'a, Db> {
-    pub(crate) fn new(
-        pool: &'a Pool<Db>,
-        names: &'a TableNames,
-        partitions: u16,
-        signals: Option<&'a WakeSignals>,
-    ) -> Self {
-        Self {
-            pool,
-            names,
-            partitions,
-            signals,
-        }
-    }
+/// Runs one function of the [`Operator`] on a connection of the pool. Its error names the operation.
+macro_rules! ask {
+    ($operations:expr, $operation:expr, $function:ident($($argument:expr),*)) => {{
+        let mut connection = $operations.pool.acquire().await.during($operation)?;
+        let mut operator = $operations.operator(&mut connection);
+        operator.$function($($argument),*).await.during($operation)
+    }};
+}
+pub(super) use ask;
 
-    pub(super) async fn connection(
-        &self,
-        operation: Operation,
-    ) -> Result<sqlx::pool::PoolConnection<Db>> {
-        self.pool.acquire().await.during(operation)
-    }
-
+impl<Db: Database> Operations<'_, Db> {
     /// The statements on this connection.
-    pub(super) fn operator<'c>(&self, connection: &'c mut Db::Connection) -> Operator<'c, Db>
-    where
-        'a: 'c,
-    {
+    pub(super) fn operator<'c>(&'c self, connection: &'c mut Db::Connection) -> Operator<'c, Db> {
         Operator::new(connection, self.names)
-    }
-
-    pub(super) fn names(&self) -> &'a TableNames {
-        self.names
     }
 
     /// Calls the dispatcher of this process, if there can be one.

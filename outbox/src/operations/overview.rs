@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use super::{Counts, DeliveryStatus, Operations, RecordStatus, Status, samples::Samples};
+use super::{
+    Counts, DeliveryStatus, Operations, RecordStatus, Status,
+    operations::ask,
+    samples::{Samples, share},
+};
 use crate::{
-    outbox::{
-        Result,
-        error::{DbContext as _, Operation},
-    },
-    store::{CappedCount, Database, Operator, Table},
+    outbox::error::{DbContext as _, Operation, Result},
+    store::{Database, Operator, Table},
 };
 
 /// How much there is, and for how long; see [`Operations::overview`].
@@ -44,113 +45,79 @@ impl<Db: Database> Operations<'_, Db> {
     /// # Errors
     /// When the database fails.
     pub async fn overview(&self) -> Result<Overview> {
-        let operation = Operation::Overview;
-        let mut connection = self.connection(operation).await?;
-        Overview::read(&mut self.operator(&mut connection), self.partitions)
-            .await
-            .during(operation)
+        ask!(self, Operation::Overview, overview())
     }
 }
 
-impl Overview {
-    async fn read<Db: Database>(
-        operator: &mut Operator<'_, Db>,
-        partitions: u16,
-    ) -> Result<Self, sqlx::Error> {
-        let mut overview = Self::default();
-        let capped = operator.capped_counts(CAP).await?;
-        for one in &capped {
-            overview.counts.add(&one.counted);
-        }
-        overview.counts.exact = true;
-        let counts = overview.counts;
+const PENDING: Status = Status::Record(RecordStatus::Pending);
 
-        let mut oldest = None;
-        if counts.pending > 0 {
-            oldest = operator.oldest_pending(partitions).await?;
-            let age = oldest.map(|(age, _)| u64::try_from(age).unwrap_or(0));
-            overview.oldest_pending = age.map(Duration::from_micros);
-        }
-        if let Some((lowest, newest)) = operator.id_range(Table::Record).await? {
-            let all = (lowest, newest);
-            overview
-                .sample(operator, Table::Record, all, |status| {
-                    !matches!(status, Status::Record(RecordStatus::Pending))
-                })
+impl<Db: Database> Operator<'_, Db> {
+    async fn overview(&mut self) -> Result<Overview, sqlx::Error> {
+        let capped = self.capped_counts(CAP).await?;
+        let mut counts = Counts::default();
+        capped.iter().for_each(|one| counts.add(&one.counted));
+        counts.exact = true;
+        let counted = counts;
+
+        let oldest = if counted.pending > 0 {
+            self.oldest_pending(crate::outbox::PARTITIONS).await?
+        } else {
+            None
+        };
+        if let Some(all @ (_, newest)) = self.id_range(Table::Record).await? {
+            self.estimate(&mut counts, Table::Record, all, |status| status != PENDING)
                 .await?;
             // Pending records are the newest. Samples of the whole table would miss them.
-            if let Some((_, first)) = oldest.filter(|_| is_capped(counts.pending)) {
+            if let Some((_, first)) = oldest.filter(|_| is_capped(counted.pending)) {
                 let all = (first, newest);
-                overview
-                    .sample(operator, Table::Record, all, |status| {
-                        matches!(status, Status::Record(RecordStatus::Pending))
-                    })
+                self.estimate(&mut counts, Table::Record, all, |status| status == PENDING)
                     .await?;
             }
         }
-        let deliveries = [counts.waiting, counts.retrying, counts.failed];
+        let deliveries = [counted.waiting, counted.retrying, counted.failed];
         if deliveries.into_iter().any(is_capped)
-            && let Some(all) = operator.id_range(Table::Delivery).await?
+            && let Some(all) = self.id_range(Table::Delivery).await?
         {
-            overview
-                .sample(operator, Table::Delivery, all, |_| true)
+            self.estimate(&mut counts, Table::Delivery, all, |_| true)
                 .await?;
         }
-        overview.count_lanes(&capped);
-        Ok(overview)
+        // Only the head of a lane is retrying or failed and blocks.
+        let blocked_by = |status: DeliveryStatus, all| {
+            let mut capped = capped.iter();
+            let heads = capped.find(|one| one.counted.status == status.into());
+            heads.map_or(0, |one| share(one.blocking, all, one.counted.count))
+        };
+        let age = oldest.map(|(age, _)| u64::try_from(age).unwrap_or(0));
+        Ok(Overview {
+            counts,
+            blocked_by_failed: blocked_by(DeliveryStatus::Failed, counts.failed),
+            blocked_by_retrying: blocked_by(DeliveryStatus::Retrying, counts.retrying),
+            oldest_pending: age.map(Duration::from_micros),
+        })
     }
 
-    /// Estimates the statuses that were not counted to their end.
-    async fn sample<Db: Database>(
+    /// Estimates the wanted statuses from samples, if they are finished ones or were not counted to
+    /// their end.
+    async fn estimate(
         &mut self,
-        operator: &mut Operator<'_, Db>,
+        counts: &mut Counts,
         table: Table,
         (lowest, highest): (i64, i64),
-        wanted: impl Fn(Status) -> bool,
+        is_wanted: fn(Status) -> bool,
     ) -> Result<(), sqlx::Error> {
         let samples = Samples::few(lowest, highest);
-        self.counts.exact &= samples.is_exact();
-        let within = operator.statuses_within(table, &samples.ranges).await?;
+        counts.exact &= samples.is_exact();
+        let mut within = self.statuses_within(table, &samples.ranges).await?;
+        within.retain(|one| is_wanted(one.status));
         for one in within {
-            let estimate = samples.scaled(one.count);
-            if let Some(count) = self.place(one.status).filter(|_| wanted(one.status)) {
-                *count = estimate.max(*count);
+            use RecordStatus::{Completed, Discarded};
+            let is_finished = matches!(one.status, Status::Record(Completed | Discarded));
+            let count = counts.place(one.status);
+            if let Some(count) = count.filter(|count| is_finished || is_capped(**count)) {
+                *count = samples.scaled(one.count).max(*count);
             }
         }
         Ok(())
-    }
-
-    /// Where an estimate of this status belongs; nowhere if it was counted to its end.
-    fn place(&mut self, status: Status) -> Option<&mut u64> {
-        let finished = matches!(
-            status,
-            Status::Record(RecordStatus::Completed | RecordStatus::Discarded)
-        );
-        let count = self.counts.place(status)?;
-        (finished || is_capped(*count)).then_some(count)
-    }
-
-    /// Counts lanes by their heads: only the head of a lane is retrying or failed and blocks.
-    fn count_lanes(&mut self, capped: &[CappedCount]) {
-        for one in capped {
-            let share = |all: u64| match one.counted.count {
-                0 => 0,
-                counted => {
-                    let blocked = u128::from(one.blocking) * u128::from(all) / u128::from(counted);
-                    u64::try_from(blocked).unwrap_or(u64::MAX)
-                }
-            };
-            let counts = &self.counts;
-            match one.counted.status {
-                Status::Delivery(DeliveryStatus::Failed) => {
-                    self.blocked_by_failed = share(counts.failed);
-                }
-                Status::Delivery(DeliveryStatus::Retrying) => {
-                    self.blocked_by_retrying = share(counts.retrying);
-                }
-                Status::Record(_) | Status::Delivery(_) => {}
-            }
-        }
     }
 }
 

@@ -2,12 +2,9 @@
 
 use std::time::Duration;
 
-use super::{Operations, step::Step};
+use super::{Operations, operations::ask, step::Step};
 use crate::{
-    outbox::{
-        Result,
-        error::{DbContext as _, Operation},
-    },
+    outbox::error::{DbContext as _, Operation, Result},
     store::{Database, Fence, Prunable, Retained, micros},
 };
 
@@ -46,6 +43,7 @@ impl<'a, Db: Database> Operations<'a, Db> {
             operations: *self,
             micros: micros(older_than),
             after: Some(0),
+            fence: None,
         }
     }
 
@@ -53,10 +51,11 @@ impl<'a, Db: Database> Operations<'a, Db> {
     pub(crate) async fn prune_within(
         &self,
         older_than: Duration,
-        fence: Option<&Fence>,
+        fence: Option<&'a Fence>,
     ) -> Result<u64> {
         let (mut pruning, mut deleted) = (self.pruning(older_than), 0);
-        while let Some(now) = pruning.next_within(fence).await? {
+        pruning.fence = fence;
+        while let Some(now) = pruning.next().await? {
             deleted += now;
         }
         Ok(deleted)
@@ -92,16 +91,9 @@ impl<'a, Db: Database> Operations<'a, Db> {
     }
 
     async fn prune_retained(&self, what: Retained, older_than: Duration) -> Result<u64> {
-        let operation = Operation::Prune;
-        let mut all = 0;
+        let (age, mut all) = (micros(older_than), 0);
         loop {
-            let mut connection = self.connection(operation).await?;
-            let age = micros(older_than);
-            let deleted = self
-                .operator(&mut connection)
-                .prune_retained(what, age, BATCH)
-                .await
-                .during(operation)?;
+            let deleted = ask!(self, Operation::Prune, prune_retained(what, age, BATCH))?;
             all += deleted;
             if deleted < BATCH.unsigned_abs() {
                 return Ok(all);
@@ -118,6 +110,8 @@ pub struct Pruning<'a, Db: Database> {
     micros: i64,
     /// The id of the last record that was read; none at the end.
     after: Option<i64>,
+    /// Only records of these partitions, as long as this process owns them.
+    fence: Option<&'a Fence>,
 }
 
 impl<Db: Database> Pruning<'_, Db> {
@@ -127,7 +121,17 @@ impl<Db: Database> Pruning<'_, Db> {
     /// # Errors
     /// When the database fails. Records that were deleted before stay deleted.
     pub async fn next(&mut self) -> Result<Option<u64>> {
-        self.next_within(None).await
+        let Some(mut over) = self.look().await? else {
+            return Ok(None);
+        };
+        if let Some(fence) = self.fence {
+            over.retain(|one| fence.leases.iter().any(|lease| lease.part == one.partition));
+        }
+        if over.is_empty() {
+            return Ok(Some(0));
+        }
+        let step = Step::Delete(&over, self.fence);
+        self.operations.apply(step).await.map(Some)
     }
 
     /// The ids that [`next`](Self::next) would have deleted. Nothing is deleted.
@@ -139,35 +143,13 @@ impl<Db: Database> Pruning<'_, Db> {
         Ok(over.map(|over| over.iter().map(|one| one.id).collect()))
     }
 
-    /// With a fence: only records of partitions that this process still owns.
-    pub(super) async fn next_within(&mut self, fence: Option<&Fence>) -> Result<Option<u64>> {
-        let is_ours = |partition: u16| {
-            fence.is_none_or(|fence| fence.leases.iter().any(|lease| lease.part == partition))
-        };
-        let Some(mut over) = self.look().await? else {
-            return Ok(None);
-        };
-        over.retain(|one| is_ours(one.partition));
-        if over.is_empty() {
-            return Ok(Some(0));
-        }
-        let deleted = self.operations.apply(Step::Delete(&over, fence)).await?;
-        Ok(Some(deleted))
-    }
-
     /// The next records that are over.
     async fn look(&mut self) -> Result<Option<Vec<Prunable>>> {
         let Some(after) = self.after else {
             return Ok(None);
         };
-        let operation = Operation::Prune;
-        let mut connection = self.operations.connection(operation).await?;
-        let mut looked_at = self
-            .operations
-            .operator(&mut connection)
-            .prunable(after, self.micros, BATCH)
-            .await
-            .during(operation)?;
+        let (operations, age) = (self.operations, self.micros);
+        let mut looked_at = ask!(operations, Operation::Prune, prunable(after, age, BATCH))?;
         // Ids are in the order of publishing: after a thousand recent records there is no old one,
         // and the rest of the table need not be read.
         let has_more = !looked_at.iter().all(|one| one.is_recent);

@@ -6,8 +6,8 @@ pub(super) struct Samples {
     /// First and last id of each.
     pub(super) ranges: Vec<(i64, i64)>,
     /// How many ids are in the ranges, and how many there are.
-    inside: u128,
-    all: u128,
+    inside: u64,
+    all: u64,
 }
 
 impl Samples {
@@ -41,8 +41,8 @@ impl Samples {
         };
         Self {
             ranges: (0..count).map(range).collect(),
-            inside: (count * width).unsigned_abs().into(),
-            all: all.unsigned_abs().into(),
+            inside: (count * width).unsigned_abs(),
+            all: all.unsigned_abs(),
         }
     }
 
@@ -52,9 +52,14 @@ impl Samples {
 
     /// What a count in the ranges stands for.
     pub(super) fn scaled(&self, count: u64) -> u64 {
-        let scaled = u128::from(count) * self.all / self.inside;
-        u64::try_from(scaled).unwrap_or(u64::MAX)
+        share(count, self.all, self.inside)
     }
+}
+
+/// `count` of `seen`, as that part of `all`.
+pub(super) fn share(count: u64, all: u64, seen: u64) -> u64 {
+    let scaled = u128::from(count) * u128::from(all) / u128::from(seen.max(1));
+    u64::try_from(scaled).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

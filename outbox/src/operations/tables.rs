@@ -4,12 +4,9 @@ use std::fmt;
 
 use sqlx::Pool;
 
-use super::Operations;
+use super::{Operations, operations::ask};
 use crate::{
-    outbox::{
-        PARTITIONS, Result,
-        error::{DbContext as _, Operation},
-    },
+    outbox::error::{DbContext as _, Operation, Result},
     store::{self, Database, Operator, TableNames},
 };
 
@@ -64,7 +61,11 @@ impl<Db: Database> Tables<Db> {
     /// What a person on call looks at and changes.
     #[must_use]
     pub fn operations(&self) -> Operations<'_, Db> {
-        Operations::new(&self.pool, &self.names, PARTITIONS, None)
+        Operations {
+            pool: &self.pool,
+            names: &self.names,
+            signals: None,
+        }
     }
 
     /// Creates or updates the tables; does nothing if they are up to date. The version that they
@@ -87,16 +88,8 @@ impl<Db: Database> Tables<Db> {
     /// # Errors
     /// When the database cannot be reached.
     pub async fn schema_version(&self) -> Result<Option<i64>> {
-        let operation = Operation::SchemaVersion;
-        let mut connection = self.pool.acquire().await.during(operation)?;
-        match Operator::<Db>::new(&mut connection, &self.names)
-            .schema_version()
-            .await
-        {
-            // The table does not exist, or this user may not read it.
-            Err(sqlx::Error::Database(_)) => Ok(None),
-            found => found.during(operation),
-        }
+        let operations = self.operations();
+        ask!(operations, Operation::SchemaVersion, visible_version())
     }
 
     /// The version that [`migrate`](Self::migrate) leads to.
@@ -104,6 +97,16 @@ impl<Db: Database> Tables<Db> {
     pub fn newest_schema_version(&self) -> i64 {
         let steps = Db::migrations(&self.names);
         steps.iter().map(|step| step.version).max().unwrap_or(0)
+    }
+}
+
+impl<Db: Database> Operator<'_, Db> {
+    /// The version of the tables. None if they do not exist, or if this user may not read them.
+    pub(super) async fn visible_version(&mut self) -> Result<Option<i64>, sqlx::Error> {
+        match self.schema_version().await {
+            Err(sqlx::Error::Database(_)) => Ok(None),
+            found => found,
+        }
     }
 }
 

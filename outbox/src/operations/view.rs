@@ -48,7 +48,7 @@ pub struct Counts {
     pub pending: u64,
     /// Records that are due at a later time.
     pub scheduled: u64,
-    /// Records that were put aside because no handler was there.
+    /// Records that no handler takes. They wait for a process that has one.
     pub unhandled: u64,
     /// Deliveries behind another one of their lane.
     pub waiting: u64,
@@ -75,7 +75,7 @@ pub struct EventCounts {
     pub pending: u64,
     /// Records that are due at a later time.
     pub scheduled: u64,
-    /// Records that were put aside because no handler was there.
+    /// Records that no handler takes. They wait for a process that has one.
     pub unhandled: u64,
     /// Deliveries behind another one of their lane.
     pub waiting: u64,
@@ -257,6 +257,6 @@ pub struct BlockedLane {
     pub waiting: u64,
 }
 
-fn seconds<S: Serializer>(time: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
-    time.map(|time| time.as_secs_f64()).serialize(serializer)
+pub(super) fn seconds<S: Serializer>(time: &Option<Duration>, to: S) -> Result<S::Ok, S::Error> {
+    time.map(|time| time.as_secs_f64()).serialize(to)
 }

@@ -125,8 +125,17 @@ impl<Db: Database> Outbox<Db> {
     /// The interface for people on call: count, list, replay, discard, pause.
     #[must_use]
     pub fn operations(&self) -> Operations<'_, Db> {
-        let (pool, names) = (&self.inner.pool, &self.inner.names);
-        Operations::new(pool, names, PARTITIONS, Some(&self.inner.signals))
+        let Shared {
+            pool,
+            names,
+            signals,
+            ..
+        } = &*self.inner;
+        Operations {
+            pool,
+            names,
+            signals: Some(signals),
+        }
     }
 
     /// Creates or updates the tables. Does nothing if they are up to date. Many processes may call

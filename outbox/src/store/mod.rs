@@ -41,8 +41,8 @@ pub(crate) use lease::{ClusterView, Fence, Instance, Lease, LeaseRow, LeaseSql};
 pub(crate) use migrate::{Migration, SchemaSql, printed};
 pub(crate) use names::TableNames;
 pub(crate) use operator::{
-    CappedCount, CommandClaim, CommandKey, ListQuery, OPEN, Operator, Prunable, Retained,
-    SAMPLE_END, SampleExtent, StatusCount, StatusSample, Table,
+    CommandClaim, CommandKey, ListQuery, OPEN, Operator, Prunable, Retained, SAMPLE_END,
+    SampleExtent, StatusCount, StatusSample, Table,
 };
 #[cfg(any(feature = "mysql", feature = "sqlite"))]
 use publish::as_json;

@@ -1,7 +1,9 @@
 //! [`KitError`]: why the test kit cannot do what a test asks.
 
-use crate::outbox::error::Operation;
-use crate::{outbox::Error, retry::NoHandler};
+use crate::{
+    outbox::{Error, error::Operation},
+    retry::NoHandler,
+};
 
 /// Why a [`Kit`](super::Kit) cannot continue.
 #[derive(Debug, thiserror::Error)]
@@ -15,7 +17,7 @@ pub enum KitError {
         /// The error of the database.
         source: sqlx::Error,
     },
-    /// The kit made [too many](super::Kit::most_at_once) invocations while its clock stood still.
+    /// The kit made [too many](super::Kit::max_invocations) invocations while its clock stood still.
     #[error(
         "the test kit has made {steps} invocations without time passing, the last one of `{handler}`: does a handler publish what it handles, or retry without a delay?"
     )]
@@ -47,14 +49,12 @@ pub(super) fn database(source: sqlx::Error) -> Error {
     // 5 is `SQLITE_BUSY`, 6 is `SQLITE_LOCKED`. The higher bits hold an extended code.
     let code = source.as_database_error().and_then(|error| error.code());
     let code = code.and_then(|code| code.parse::<u32>().ok());
-    match code.map(|code| code & 0xff) {
-        Some(5 | 6) => KitError::TransactionOpen { source }.into(),
-        _ if matches!(source, sqlx::Error::PoolTimedOut) => {
-            KitError::TransactionOpen { source }.into()
-        }
-        _ => Error::Database {
-            operation: Operation::TestKit,
-            source,
-        },
+    let is_busy = matches!(code.map(|code| code & 0xff), Some(5 | 6));
+    if is_busy || matches!(source, sqlx::Error::PoolTimedOut) {
+        return KitError::TransactionOpen { source }.into();
+    }
+    Error::Database {
+        operation: Operation::TestKit,
+        source,
     }
 }

@@ -74,12 +74,12 @@
 //! handlers that are linked.
 
 mod error;
-mod folder;
-mod hands;
-mod look;
+mod inspect;
+mod manual_dispatcher;
 mod restore;
 mod run;
 mod step;
+mod temp_folder;
 
 use std::{fmt, time::Duration};
 
@@ -101,8 +101,8 @@ use crate::{
     registry::Registry,
 };
 use error::database;
-use folder::Folder;
-use hands::Hands;
+use manual_dispatcher::{ManualDispatcher, clock_offset};
+use temp_folder::TempFolder;
 
 /// An outbox in a test: see [the module](self).
 ///
@@ -111,15 +111,15 @@ use hands::Hands;
 pub struct Kit {
     outbox: Outbox<Sqlite>,
     clock: ManualClock,
-    hands: Mutex<Hands>,
-    folder: Folder,
-    most_at_once: usize,
+    dispatcher: Mutex<ManualDispatcher>,
+    folder: TempFolder,
+    max_invocations: usize,
 }
 
 /// The kit's clock starts this far ahead of the machine's clock.
 const AHEAD: Duration = Duration::from_secs(60);
-/// The default of [`Kit::most_at_once`].
-const MOST_AT_ONCE: usize = 100_000;
+/// The default of [`Kit::max_invocations`].
+const MAX_INVOCATIONS: usize = 100_000;
 
 impl Kit {
     /// An outbox with what the closure adds: handlers, their state, policies, configuration. The
@@ -148,7 +148,7 @@ impl Kit {
     pub async fn new(
         build: impl FnOnce(OutboxBuilder<Sqlite>) -> OutboxBuilder<Sqlite>,
     ) -> Result<Self> {
-        let folder = Folder::new()?;
+        let folder = TempFolder::new()?;
         // Times are stored in whole microseconds.
         let start = later(SystemClock.now(), AHEAD).as_microsecond();
         let start = Timestamp::from_microsecond(start).unwrap_or_default();
@@ -158,22 +158,22 @@ impl Kit {
             .manual_clock(clock.clone());
         // Set again, because the closure may return another builder.
         let outbox = build(builder).manual_clock(clock.clone()).build().await?;
-        let hands = Hands::new(outbox.clone(), clock.clone());
+        let dispatcher = ManualDispatcher::new(outbox.clone(), clock.clone());
         let kit = Self {
             outbox,
             clock,
-            hands: Mutex::new(hands),
+            dispatcher: Mutex::new(dispatcher),
             folder,
-            most_at_once: MOST_AT_ONCE,
+            max_invocations: MAX_INVOCATIONS,
         };
-        kit.tell_the_offset();
+        kit.update_clock_offset();
         Ok(kit)
     }
 
     /// After this many invocations while the clock stands still, the kit returns
     /// [`KitError::Endless`]. Default: 100,000.
-    pub fn most_at_once(mut self, invocations: usize) -> Self {
-        self.most_at_once = invocations;
+    pub fn max_invocations(mut self, invocations: usize) -> Self {
+        self.max_invocations = invocations;
         self
     }
 
@@ -227,14 +227,13 @@ impl Kit {
     /// Moves the clock. No handler runs until the test calls one of the `run` methods or `step`.
     pub fn advance(&self, by: Duration) {
         self.clock.advance(by);
-        self.tell_the_offset();
+        self.update_clock_offset();
     }
 
     /// Tells the outbox how far the two clocks are apart, for statements that use the database's
     /// time. It is not exact, because the database's clock moves on.
-    fn tell_the_offset(&self) {
-        let offset = self.clock.now().as_microsecond() - SystemClock.now().as_microsecond();
-        self.outbox.inner.set_offset(offset);
+    fn update_clock_offset(&self) {
+        self.outbox.inner.set_offset(clock_offset(&self.clock));
     }
 }
 

@@ -2,17 +2,16 @@
 
 use std::time::Duration;
 
-use super::{Kit, KitError, error::database};
+use super::{Kit, KitError, error::database, manual_dispatcher::clock_offset};
 use crate::{
-    handler::HandlerError,
     outbox::{
-        Error, Result,
+        Result,
         clock::{Clock as _, later},
     },
-    record::{DeliveryStatus, Record, failure::Failure},
+    record::{DeliveryStatus, failure::Failure},
     registry::PermanentFailure,
     retry::NoHandler,
-    store::{Batch, DeliveryRow, FailureRow, FetchedRecord, sqlite::testing as sql},
+    store::{Batch, DeliveryRow, FailureRow, FetchedRecord, micros, sqlite::testing as sql},
 };
 
 /// A state to put a record into; see [`Kit::restore`].
@@ -84,14 +83,13 @@ impl Kit {
     /// There is no such record, no handler with this id takes it, or a transaction of the test is
     /// open.
     pub async fn restore(&self, record_id: i64, state: Restore<'_>) -> Result<()> {
-        let mut hands = self.hands.lock().await;
-        let mut connection = hands.connection().await?;
+        let mut dispatcher = self.dispatcher.lock().await;
+        let mut connection = dispatcher.connection().await?;
         let names = &self.outbox.inner.names;
         let found = sql::record(&mut connection, names, record_id).await;
-        let FetchedRecord { part, record } = found
-            .map_err(database)?
-            .ok_or(KitError::NoSuchRecord(record_id))?;
-        let delivery = self.delivery_row(part, &record, &state)?;
+        let missing = KitError::NoSuchRecord(record_id);
+        let record = found.map_err(database)?.ok_or(missing)?;
+        let delivery = self.delivery_row(record, &state)?;
         let due_at = match state {
             Restore::Delayed(delay) => Some(later(self.clock.now(), delay).as_microsecond()),
             _ => None,
@@ -102,40 +100,43 @@ impl Kit {
         drop(connection);
 
         let mut batch = Batch::default();
-        match state {
-            Restore::Pending | Restore::Delayed(_) => return Ok(()),
-            Restore::Unhandled => batch.unhandled.push(record_id),
-            Restore::Completed => batch.completed.push(record_id),
-            Restore::Waiting { .. } | Restore::Retrying { .. } | Restore::Failed { .. } => {
-                batch.split_records.push(record_id);
-            }
-        }
         if let Some(row) = delivery {
+            batch.split_records.push(record_id);
             batch.failures.extend(failure_row(&row));
             batch.new_deliveries.push(row.clone());
             batch.changed_deliveries.push(row);
+        } else if state == Restore::Unhandled {
+            batch.unhandled.push(record_id);
+        } else if state == Restore::Completed {
+            batch.completed.push(record_id);
+        } else {
+            return Ok(());
         }
-        let mut run = hands.run().await?;
-        let fence = run.fence();
-        let offset = run.hands().offset();
+        let run = dispatcher.run().await?;
+        let (fence, offset) = (run.fence(), clock_offset(&self.clock));
         batch.shift(offset);
-        run.hands().write(&fence, &batch, offset).await
+        run.dispatcher.write(&fence, &batch, offset).await
     }
 
+    /// The delivery in a state of one handler.
     fn delivery_row(
         &self,
-        part: u16,
-        record: &Record,
+        FetchedRecord { part, record }: FetchedRecord,
         state: &Restore<'_>,
     ) -> Result<Option<DeliveryRow>> {
-        let (handler, attempt) = match *state {
-            Restore::Waiting { handler, attempt }
-            | Restore::Retrying {
-                handler, attempt, ..
-            }
-            | Restore::Failed {
-                handler, attempt, ..
-            } => (handler, attempt.max(1)),
+        use DeliveryStatus::{Failed, Retrying, Waiting};
+        let (status, handler, attempt, due_in, error) = match *state {
+            Restore::Waiting { handler, attempt } => (Waiting, handler, attempt, None, None),
+            Restore::Retrying {
+                handler,
+                attempt,
+                due_in,
+            } => (Retrying, handler, attempt, Some(micros(due_in)), None),
+            Restore::Failed {
+                handler,
+                attempt,
+                error,
+            } => (Failed, handler, attempt, None, Some(error)),
             Restore::Pending | Restore::Delayed(_) | Restore::Unhandled | Restore::Completed => {
                 return Ok(None);
             }
@@ -143,36 +144,22 @@ impl Kit {
         let inner = &self.outbox.inner;
         let mut takers = inner.registry.route(&record.event);
         let entry = takers.find(|entry| entry.id() == handler).ok_or_else(|| {
-            Error::from(KitError::from(NoHandler {
+            KitError::from(NoHandler {
                 handler: Some(handler.to_owned()),
                 ..inner.registry.no_handler(&record.event)
-            }))
+            })
         })?;
         let ordered = inner.config.processing.stop_on_first_failure;
         let skips = entry.on_permanent_failure() == PermanentFailure::Skip;
-        let failed = match state {
-            Restore::Failed { error, .. } => Some(Failure::of(
-                handler,
-                &HandlerError::from((*error).to_owned()),
-            )),
-            _ => None,
-        };
-        let (status, blocking, due_in) = match state {
-            Restore::Retrying { due_in, .. } => {
-                let micros = i64::try_from(due_in.as_micros()).unwrap_or(i64::MAX / 4);
-                (DeliveryStatus::Retrying, ordered, Some(micros))
-            }
-            Restore::Failed { .. } => (DeliveryStatus::Failed, ordered && !skips, None),
-            _ => (DeliveryStatus::Waiting, true, None),
-        };
-        let now = self.clock.now().as_microsecond();
+        let failed = error.map(|error| Failure::of(handler, &error.to_owned().into()));
+        let (now, attempt) = (self.clock.now().as_microsecond(), attempt.max(1));
         Ok(Some(DeliveryRow {
             record_id: record.id,
             part,
-            key: record.key.clone(),
+            key: record.key,
             handler: entry.id(),
             status,
-            blocking,
+            blocking: status == Waiting || ordered && !(status == Failed && skips),
             attempt,
             failure_count: attempt - 1,
             first_failed_at: (attempt > 1).then_some(now),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Kit, KitError, Step, hands::Run};
+use super::{Kit, KitError, Step, manual_dispatcher::ManualRun};
 use crate::outbox::{
     Result,
     clock::{Clock as _, later},
@@ -15,9 +15,9 @@ impl Kit {
     /// # Errors
     /// A transaction of the test is open, or the database fails.
     pub async fn step(&self) -> Result<Option<Step>> {
-        let mut hands = self.hands.lock().await;
+        let mut dispatcher = self.dispatcher.lock().await;
         Box::pin(async {
-            let mut run = hands.run().await?;
+            let mut run = dispatcher.run().await?;
             let step = run.step().await?;
             run.leave().await?;
             Ok(step)
@@ -32,14 +32,7 @@ impl Kit {
     /// A transaction of the test is open, there is no end ([`KitError::Endless`]), or the database
     /// fails.
     pub async fn run_until_idle(&self) -> Result<Vec<Step>> {
-        let mut hands = self.hands.lock().await;
-        let mut steps = Vec::new();
-        Box::pin(async {
-            let mut run = hands.run().await?;
-            all_due(&mut run, self.most_at_once, &mut steps).await
-        })
-        .await?;
-        Ok(steps)
+        self.run_for(Duration::ZERO).await
     }
 
     /// Moves the clock by `time`, and makes every invocation at the time at which it is due.
@@ -70,35 +63,34 @@ impl Kit {
     /// A transaction of the test is open, there is no end ([`KitError::Endless`]), or the database
     /// fails.
     pub async fn run_for(&self, time: Duration) -> Result<Vec<Step>> {
-        let mut hands = self.hands.lock().await;
+        let mut dispatcher = self.dispatcher.lock().await;
         let end = later(self.clock.now(), time).as_microsecond();
         let mut steps = Vec::new();
         Box::pin(async {
-            let mut run = hands.run().await?;
+            let mut run = dispatcher.run().await?;
             loop {
-                all_due(&mut run, self.most_at_once, &mut steps).await?;
-                let next = run.next_due().filter(|next| *next <= end);
+                self.run_due(&mut run, &mut steps).await?;
+                let next = run.next_due.filter(|next| *next <= end);
                 let until = next.unwrap_or(end) - self.clock.now().as_microsecond();
                 self.advance(Duration::from_micros(u64::try_from(until).unwrap_or(0)));
                 if next.is_none() {
-                    return Ok::<(), crate::outbox::Error>(());
+                    return Ok(steps);
                 }
             }
         })
-        .await?;
-        Ok(steps)
+        .await
     }
-}
 
-async fn all_due(run: &mut Run<'_>, most: usize, steps: &mut Vec<Step>) -> Result<()> {
-    let before = steps.len();
-    while let Some(step) = run.step().await? {
-        let handler = step.handler.clone();
-        steps.push(step);
-        let steps = steps.len() - before;
-        if steps >= most {
-            return Err(KitError::Endless { steps, handler }.into());
+    async fn run_due(&self, run: &mut ManualRun<'_>, all: &mut Vec<Step>) -> Result<()> {
+        let before = all.len();
+        while let Some(step) = run.step().await? {
+            let handler = step.handler.clone();
+            all.push(step);
+            let steps = all.len() - before;
+            if steps >= self.max_invocations {
+                return Err(KitError::Endless { steps, handler }.into());
+            }
         }
+        Ok(())
     }
-    Ok(())
 }

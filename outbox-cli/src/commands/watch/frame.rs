@@ -43,15 +43,14 @@ pub(crate) fn frame(
         lines.extend([String::new(), instances::NONE.to_owned()]);
     }
     let errors = snapshot.errors.get(..5).unwrap_or(&snapshot.errors);
-    for table in [
+    let tables = [
         instances::table(&snapshot.instances),
         lanes::table(&snapshot.lanes),
         error_table(errors),
-    ] {
-        if let Some(text) = table.unless_empty() {
-            lines.push(String::new());
-            lines.extend(text.lines().map(str::to_owned));
-        }
+    ];
+    for text in tables.into_iter().flatten() {
+        lines.push(String::new());
+        lines.extend(text.lines().map(str::to_owned));
     }
     lines.truncate(height);
     lines.iter().map(|line| shortened(line, width)).collect()
@@ -61,17 +60,11 @@ fn rate(rate: Option<f64>) -> String {
     match rate {
         None => "-/s".to_owned(),
         Some(rate) if rate < 10.0 => format!("{rate:.1}/s"),
-        Some(rate) => format!("{}/s", number(whole(rate))),
+        Some(rate) => {
+            let whole = format!("{rate:.0}").parse().unwrap_or(u64::MAX);
+            format!("{}/s", number(whole))
+        }
     }
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a rate is not negative, and people do not read more digits"
-)]
-fn whole(rate: f64) -> u64 {
-    rate.round() as u64
 }
 
 /// The last rates as bars. The highest rate has the highest bar.
@@ -80,9 +73,9 @@ fn chart(rates: &Rates, width: usize) -> String {
     let shown: Vec<f64> = rates.history.iter().rev().take(width).copied().collect();
     let highest = shown.iter().copied().fold(1.0, f64::max);
     let bar = |rate: &f64| {
-        let height = whole(rate / highest * 7.0);
-        let height = usize::try_from(height).unwrap_or(0);
-        BARS.get(height).copied().unwrap_or('█')
+        let bars = BARS.into_iter().zip([0.5, 1.5, 2.5, 3.5, 4.5, 5.5, 6.5]);
+        let mut higher = bars.skip_while(|(_, end)| rate / highest * 7.0 >= *end);
+        higher.next().map_or('█', |(bar, _)| bar)
     };
     shown.iter().rev().map(bar).collect()
 }

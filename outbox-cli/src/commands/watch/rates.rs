@@ -26,6 +26,7 @@ struct Sample {
 }
 
 impl Rates {
+    #[expect(clippy::cast_precision_loss, reason = "people read the rates")]
     pub(crate) fn add(&mut self, snapshot: &Snapshot, taken_at: Instant) {
         let counts = &snapshot.counts;
         let sample = Sample {
@@ -33,28 +34,21 @@ impl Rates {
             newest_record_id: snapshot.newest_record_id,
             queued: counts.pending + counts.scheduled + counts.unhandled,
         };
-        if let Some(last) = self.last.replace(sample) {
-            let (published, handled) = sample.since(last);
-            self.published = Some(published);
-            self.handled = Some(handled);
-            self.history.push_back(handled);
-            if self.history.len() > KEPT {
-                self.history.pop_front();
-            }
+        let Some(last) = self.last.replace(sample) else {
+            return;
+        };
+        let seconds = (taken_at - last.taken_at).as_secs_f64().max(0.001);
+        // The ids grow with each published record.
+        let published = (sample.newest_record_id - last.newest_record_id).max(0) as f64;
+        // A record that was published and is not queued was handled.
+        let growth = sample.queued as f64 - last.queued as f64;
+        let handled = (published - growth).max(0.0) / seconds;
+        self.published = Some(published / seconds);
+        self.handled = Some(handled);
+        self.history.push_back(handled);
+        if self.history.len() > KEPT {
+            self.history.pop_front();
         }
-    }
-}
-
-impl Sample {
-    /// Published and handled records per second. The ids grow with each published record. A record
-    /// that was published and is not queued was handled.
-    #[expect(clippy::cast_precision_loss, reason = "people read the rates")]
-    fn since(self, last: Self) -> (f64, f64) {
-        let elapsed = self.taken_at.duration_since(last.taken_at);
-        let seconds = elapsed.as_secs_f64().max(0.001);
-        let published = (self.newest_record_id - last.newest_record_id).max(0) as f64;
-        let growth = self.queued as f64 - last.queued as f64;
-        (published / seconds, (published - growth).max(0.0) / seconds)
     }
 }
 

@@ -2,11 +2,6 @@
 
 use std::{
     io::{self, Write as _},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    thread::{self, JoinHandle},
     time::Duration,
 };
 
@@ -15,7 +10,6 @@ use crossterm::{
     event::{Event, KeyCode, KeyEventKind, KeyModifiers},
     execute, queue, style, terminal,
 };
-use tokio::sync::mpsc;
 
 use super::{frame::frame, rates::Rates};
 use crate::{snapshot::Snapshot, text::shortened};
@@ -29,26 +23,13 @@ pub(crate) enum Key {
 
 /// The alternate screen in raw mode, without a cursor. Dropping it restores the terminal.
 #[derive(Debug)]
-pub(crate) struct Screen {
-    keys: mpsc::UnboundedReceiver<Key>,
-    /// Tells the reader to end.
-    is_over: Arc<AtomicBool>,
-    reader: Option<JoinHandle<()>>,
-}
+pub(crate) struct Screen(());
 
 impl Screen {
     pub(crate) fn enter() -> io::Result<Self> {
         terminal::enable_raw_mode()?;
-        let (sender, keys) = mpsc::unbounded_channel();
-        let is_over = Arc::<AtomicBool>::default();
-        let reader_is_over = Arc::clone(&is_over);
-        let reader = thread::spawn(move || read_keys(&sender, &reader_is_over));
         // From here on, `drop` restores the terminal after an error.
-        let screen = Self {
-            keys,
-            is_over,
-            reader: Some(reader),
-        };
+        let screen = Self(());
         execute!(io::stdout(), terminal::EnterAlternateScreen, cursor::Hide)?;
         Ok(screen)
     }
@@ -64,12 +45,7 @@ impl Screen {
 
     /// Draws the snapshot, with `bottom` as the last line. Overwrites the lines in place, because
     /// clearing the screen first would flicker.
-    pub(crate) fn draw(
-        &mut self,
-        snapshot: &Snapshot,
-        rates: &Rates,
-        bottom: &str,
-    ) -> io::Result<()> {
+    pub(crate) fn draw(&self, snapshot: &Snapshot, rates: &Rates, bottom: &str) -> io::Result<()> {
         let (width, height) = Self::size();
         let mut lines = frame(snapshot, rates, width, height.saturating_sub(1));
         lines.resize(height.saturating_sub(1), String::new());
@@ -84,40 +60,35 @@ impl Screen {
         out.flush()
     }
 
-    /// The next key that has a meaning.
-    pub(crate) async fn next_key(&mut self) -> Key {
-        // The reader has ended because the terminal is gone.
-        self.keys.recv().await.unwrap_or(Key::Quit)
+    /// Waits for a key that has a meaning.
+    pub(crate) async fn next_key(&self) -> Key {
+        loop {
+            match pressed_key() {
+                Ok(Some(key)) => return key,
+                Ok(None) => tokio::time::sleep(Duration::from_millis(50)).await,
+                // The terminal is gone.
+                Err(_) => return Key::Quit,
+            }
+        }
     }
 }
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        self.is_over.store(true, Ordering::Release);
-        if let Some(reader) = self.reader.take() {
-            // The reader returns nothing.
-            let _ = reader.join();
-        }
         // Nobody can handle an error here.
         let _ = execute!(io::stdout(), cursor::Show, terminal::LeaveAlternateScreen);
         let _ = terminal::disable_raw_mode();
     }
 }
 
-/// Reads keys until `is_over`. Runs in a thread, because reading a terminal blocks.
-fn read_keys(keys: &mpsc::UnboundedSender<Key>, is_over: &AtomicBool) {
-    while !is_over.load(Ordering::Acquire) {
-        let key = match event::poll(Duration::from_millis(50)) {
-            Ok(false) => continue,
-            Ok(true) => event::read().map(|event| meaning(&event)),
-            Err(error) => Err(error),
-        };
-        match key {
-            Ok(Some(key)) if keys.send(key).is_ok() => {}
-            Ok(None) => {}
-            _ => return,
+/// The next key that was pressed and has a meaning. Does not wait for one.
+fn pressed_key() -> io::Result<Option<Key>> {
+    while event::poll(Duration::ZERO)? {
+        if let Some(key) = meaning(&event::read()?) {
+            return Ok(Some(key));
         }
     }
+    Ok(None)
 }
 
 fn meaning(event: &Event) -> Option<Key> {

@@ -8,7 +8,7 @@ use std::{
 
 use tokio::time::{Instant, timeout};
 
-use crate::operations::health::{DatabaseHealth, DispatcherHealth, Health, liveness::State};
+use super::{DatabaseHealth, DispatcherHealth, Health};
 use crate::{
     outbox::{Outbox, PARTITIONS},
     store::{Database, Operator},
@@ -115,19 +115,16 @@ impl<Db: Database> HealthCheck<Db> {
     pub fn dispatcher(&self) -> DispatcherHealth {
         let liveness = &self.outbox.inner.liveness;
         match liveness.state() {
-            State::NotStarted => DispatcherHealth::NotStarted,
-            State::Stopped => DispatcherHealth::Stopped,
-            State::Panicked => DispatcherHealth::Panicked,
-            State::Running if liveness.silent_for(Instant::now()) > self.silence => {
+            DispatcherHealth::Running if liveness.silent_for(Instant::now()) > self.silence => {
                 DispatcherHealth::Stuck
             }
-            State::Running => DispatcherHealth::Running,
+            state => state,
         }
     }
 
     async fn check(self) -> Health {
         let (database, lag, failed) = match timeout(self.limit, self.ask()).await {
-            Ok(Ok((database, lag, failed))) => (database, lag, failed),
+            Ok(Ok(answer)) => answer,
             Ok(Err(sqlx::Error::PoolTimedOut)) | Err(_) => (DatabaseHealth::TimedOut, None, None),
             Ok(Err(_)) => (DatabaseHealth::Failing, None, None),
         };
@@ -137,11 +134,7 @@ impl<Db: Database> HealthCheck<Db> {
         let fails = fails.is_some_and(|(most, failed)| failed > most);
         Health {
             live: dispatcher.is_live(),
-            ready: dispatcher.is_live()
-                && dispatcher.is_ready()
-                && database == DatabaseHealth::Ok
-                && !lags
-                && !fails,
+            ready: dispatcher.is_ready() && database == DatabaseHealth::Ok && !lags && !fails,
             dispatcher,
             database,
             lag,
@@ -157,25 +150,17 @@ impl<Db: Database> HealthCheck<Db> {
         let mut connection = pool.acquire().await?;
         let mut operator = Operator::<Db>::new(&mut connection, names);
         let known = Db::migrations(names).iter().map(|step| step.version).max();
-        match operator.schema_version().await {
-            Ok(found) if found == known => {}
-            // Not there, or not for us to see; or another program's.
-            Ok(_) | Err(sqlx::Error::Database(_)) => {
-                return Ok((DatabaseHealth::NotMigrated, None, None));
-            }
-            Err(error) => return Err(error),
+        if operator.visible_version().await? != known {
+            return Ok((DatabaseHealth::NotMigrated, None, None));
         }
         let oldest = operator.oldest_pending(PARTITIONS).await?;
-        let lag = oldest.map_or(0, |(age, _)| u64::try_from(age).unwrap_or(0));
+        let age = oldest.map_or(0, |(age, _)| u64::try_from(age).unwrap_or(0));
+        let lag = Duration::from_micros(age);
         let cap = self.max_failed.map_or(COUNTED, |most| {
             u32::try_from(most.saturating_add(1)).unwrap_or(u32::MAX)
         });
         let failed = operator.capped_failures(cap).await?;
-        Ok((
-            DatabaseHealth::Ok,
-            Some(Duration::from_micros(lag)),
-            Some(failed),
-        ))
+        Ok((DatabaseHealth::Ok, Some(lag), Some(failed)))
     }
 }
 

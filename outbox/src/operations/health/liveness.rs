@@ -7,6 +7,8 @@ use std::{
 
 use tokio::time::Instant;
 
+use super::DispatcherHealth;
+
 /// Shared by an outbox and its dispatcher. The event loop writes it, probes read it.
 #[derive(Debug)]
 pub(crate) struct Liveness {
@@ -14,17 +16,8 @@ pub(crate) struct Liveness {
     created_at: Instant,
     /// Milliseconds from then to the last tick.
     last_tick: AtomicU64,
-    /// One of [`State`].
+    /// One of [`DispatcherHealth`], but never `Stuck`: that depends on who asks.
     state: AtomicU8,
-}
-
-/// What became of the dispatcher.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum State {
-    NotStarted = 0,
-    Running = 1,
-    Stopped = 2,
-    Panicked = 3,
 }
 
 impl Liveness {
@@ -32,7 +25,7 @@ impl Liveness {
         Self {
             created_at: Instant::now(),
             last_tick: AtomicU64::new(0),
-            state: AtomicU8::new(State::NotStarted as u8),
+            state: AtomicU8::new(DispatcherHealth::NotStarted as u8),
         }
     }
 
@@ -45,32 +38,31 @@ impl Liveness {
 
     pub(crate) fn started(&self) {
         self.tick(Instant::now());
-        self.set(State::Running);
+        self.set(DispatcherHealth::Running);
     }
 
     /// Called while the event loop is dropped: a panic is still under way then. Changes nothing if
     /// the event loop was not started.
     pub(crate) fn stopped(&self) {
-        if self.state() == State::Running {
+        if self.state() == DispatcherHealth::Running {
             self.set(if std::thread::panicking() {
-                State::Panicked
+                DispatcherHealth::Panicked
             } else {
-                State::Stopped
+                DispatcherHealth::Stopped
             });
         }
     }
 
-    fn set(&self, state: State) {
+    fn set(&self, state: DispatcherHealth) {
         self.state.store(state as u8, Ordering::Release);
     }
 
-    pub(super) fn state(&self) -> State {
-        match self.state.load(Ordering::Acquire) {
-            0 => State::NotStarted,
-            1 => State::Running,
-            2 => State::Stopped,
-            _ => State::Panicked,
-        }
+    pub(super) fn state(&self) -> DispatcherHealth {
+        use DispatcherHealth::{NotStarted, Panicked, Running, Stopped};
+        let state = self.state.load(Ordering::Acquire);
+        let mut others = [NotStarted, Running, Stopped].into_iter();
+        let found = others.find(|one| *one as u8 == state);
+        found.unwrap_or(Panicked)
     }
 
     /// How long ago the event loop turned last.
@@ -97,17 +89,17 @@ mod tests {
         }
         let liveness = Liveness::new();
         drop(Ends(&liveness));
-        assert_eq!(liveness.state(), State::NotStarted);
+        assert_eq!(liveness.state(), DispatcherHealth::NotStarted);
         liveness.started();
         drop(Ends(&liveness));
-        assert_eq!(liveness.state(), State::Stopped);
+        assert_eq!(liveness.state(), DispatcherHealth::Stopped);
         liveness.started();
         let panicked = catch_unwind(|| {
             let _ends = Ends(&liveness);
             panic!("as the test wants it");
         });
         assert!(panicked.is_err());
-        assert_eq!(liveness.state(), State::Panicked);
+        assert_eq!(liveness.state(), DispatcherHealth::Panicked);
     }
 
     #[tokio::test(start_paused = true)]
@@ -115,7 +107,7 @@ mod tests {
         let liveness = Liveness::new();
         let start = Instant::now();
         let seconds = Duration::from_secs;
-        assert_eq!(liveness.state(), State::NotStarted);
+        assert_eq!(liveness.state(), DispatcherHealth::NotStarted);
         tokio::time::advance(seconds(5)).await;
         liveness.started();
         assert_eq!(liveness.silent_for(start + seconds(7)), seconds(2));
@@ -123,6 +115,6 @@ mod tests {
         assert_eq!(liveness.silent_for(start + seconds(7)), seconds(0));
         assert_eq!(liveness.silent_for(start + seconds(60)), seconds(53));
         liveness.stopped();
-        assert_eq!(liveness.state(), State::Stopped);
+        assert_eq!(liveness.state(), DispatcherHealth::Stopped);
     }
 }

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
+
+use crate::operations::view::seconds;
 
 /// How an outbox is; see [`Outbox::health`](crate::outbox::Outbox::health). Written as JSON, it is the
 /// body of an answer to a probe: words and numbers, nothing that was published.
@@ -72,8 +74,4 @@ impl DispatcherHealth {
     pub(super) fn is_ready(self) -> bool {
         matches!(self, Self::Running | Self::NotStarted)
     }
-}
-
-fn seconds<S: Serializer>(time: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
-    time.map(|time| time.as_secs_f64()).serialize(serializer)
 }

@@ -63,12 +63,6 @@ impl<Db: Database> Fetcher<Db> {
         fetched
     }
 
-    /// The reading connection, for statements of the test kit.
-    #[cfg(feature = "testing")]
-    pub(crate) fn link(&mut self) -> &mut KeptConnection<Db> {
-        &mut self.link
-    }
-
     /// Renews and takes leases, and prepares the partitions that were gained.
     pub(crate) async fn claim(&mut self, claim: &ClaimRequest) -> Result<ClaimOutcome> {
         let connection = self.link.connection().await?;

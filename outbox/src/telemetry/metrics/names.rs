@@ -45,7 +45,7 @@ metrics! {
     BATCH_SIZE = Histogram "outbox_batch_size" Count []
         "How many changes were written at once.";
     UNHANDLED_EVENTS = Counter "outbox_unhandled_events_total" Count ["event"]
-        "Records that were put aside because no handler of this process takes their event.";
+        "Records that became unhandled because no handler of this process takes their event.";
     LATE_COMMITS = Counter "outbox_late_commits_total" Count []
         "Records that were committed after later ones had been read, and found.";
     WAKE_UPS = Counter "outbox_wake_ups_total" Count ["cause"]

@@ -1,5 +1,5 @@
-//! The dispatcher's work, done by hand: the same engine, reader and writer, one after the other
-//! in the caller's task.
+//! [`ManualDispatcher`]: the same engine, reader and writer as a dispatcher's, one after the other in
+//! the caller's task.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
@@ -30,38 +30,38 @@ use crate::{
     store::{Batch, Fence, sqlite::testing as sql},
 };
 
-/// All kits are one owner, so that one finds the leases of the one before its own.
+/// All kits use the same owner id, so a kit keeps the leases of the kit before it.
 const OWNER: Uuid = Uuid::from_u128(0x6f75_7462_6f78_7465_7374_696e_676b_6974);
-/// An hour: nobody else is to have them while a handler is being debugged.
+/// One hour in microseconds. No other owner gets the leases while a handler is being debugged.
 const LEASE: i64 = 3_600_000_000;
-/// The database is asked for what is due up to this much later, and what is too early is left
-/// out: its clock and ours are not read at the same moment.
+/// One second in microseconds. The kit cannot read its clock and the database's at the same moment.
+/// It asks for everything that is due up to a second later, and drops what is too early.
 const SLACK: i64 = 1_000_000;
 
-/// What is kept between two calls of the kit: no state but connections.
+/// The kit keeps it between two calls. It holds connections and no other state.
 #[derive(Debug)]
-pub(super) struct Hands {
+pub(super) struct ManualDispatcher {
     pub(super) outbox: Outbox<Sqlite>,
     pub(super) clock: ManualClock,
     fetcher: Fetcher<Sqlite>,
     settler: Settler<Sqlite>,
 }
 
-/// One call of the kit. Begins like a process that starts: with what the database knows.
-pub(super) struct Run<'a> {
-    hands: &'a mut Hands,
+/// One call of the kit. It begins like a process that starts: with the state in the database.
+pub(super) struct ManualRun<'a> {
+    pub(super) dispatcher: &'a mut ManualDispatcher,
     engine: Engine,
-    /// What could run now, in the order in which it does.
+    /// The work that can run now, in the order in which the kit runs it.
     ready: BTreeMap<(i64, HandlerIx), Work>,
-    /// Records with which one handler is done, of which the others may be among those.
+    /// Records that one handler has finished. The work of their other handlers may be in `ready`.
     begun: HashSet<i64>,
-    /// When the database was read last. None: not yet.
+    /// When the kit last read the database; `None` before the first time.
     read_at: Option<Timestamp>,
-    /// What was due next then, in microseconds since 1970.
-    next_due: Option<i64>,
+    /// The first time after `read_at` at which something is due, in microseconds since 1970.
+    pub(super) next_due: Option<i64>,
 }
 
-impl Hands {
+impl ManualDispatcher {
     pub(super) fn new(outbox: Outbox<Sqlite>, clock: ManualClock) -> Self {
         Self {
             fetcher: outbox.inner.fetcher(),
@@ -71,8 +71,8 @@ impl Hands {
         }
     }
 
-    pub(super) async fn run(&mut self) -> Result<Run<'_>> {
-        // The kit runs one invocation at a time, so the number of places does not matter.
+    pub(super) async fn run(&mut self) -> Result<ManualRun<'_>> {
+        // The kit runs one invocation at a time, so the number of slots does not matter.
         let mut engine = self.outbox.engine_with(OWNER, |_| u32::MAX, 1);
         let mut claim = engine.claim_request(BTreeSet::new());
         claim.lease_micros = LEASE;
@@ -82,8 +82,8 @@ impl Hands {
         }
         engine.on_claimed(&claimed.leases, Instant::now());
         engine.apply_pauses(&claimed.view.paused);
-        Ok(Run {
-            hands: self,
+        Ok(ManualRun {
+            dispatcher: self,
             engine,
             ready: BTreeMap::new(),
             begun: HashSet::new(),
@@ -92,26 +92,17 @@ impl Hands {
         })
     }
 
-    /// How far the kit's clock is from the machine's, in microseconds.
-    pub(super) fn offset(&self) -> i64 {
-        let ours = self.clock.now().as_microsecond();
-        ours.saturating_sub(SystemClock.now().as_microsecond())
-    }
-
     pub(super) async fn connection(&self) -> Result<PoolConnection<Sqlite>> {
         self.outbox.inner.pool.acquire().await.map_err(database)
     }
 
-    /// What waits for a time here.
-    async fn scheduled(&mut self) -> Result<Vec<sql::Scheduled>> {
+    /// The records and deliveries that are due at a time, without those of handlers that the kit does
+    /// not have.
+    async fn scheduled(&self) -> Result<Vec<sql::Scheduled>> {
         let inner = &self.outbox.inner;
-        let link = self.fetcher.link();
-        let all = match link.connection().await {
-            Ok(connection) => sql::scheduled(connection, &inner.names).await,
-            Err(error) => Err(error),
-        };
-        link.done(&all);
-        let mut all = all.map_err(database)?;
+        let mut connection = self.connection().await?;
+        let found = sql::scheduled(&mut connection, &inner.names).await;
+        let mut all = found.map_err(database)?;
         all.retain(|row| {
             let handler = row.handler.as_deref();
             handler.is_none_or(|id| inner.registry.handler(id).is_some())
@@ -119,57 +110,50 @@ impl Hands {
         Ok(all)
     }
 
-    /// Writes a batch whose delays are shifted by `offset`. What is due later becomes so by the
-    /// kit's clock, to the microsecond.
+    /// Writes a batch whose delays are shifted by `offset`, and then the exact due times by the kit's
+    /// clock, to the microsecond.
     pub(super) async fn write(&mut self, fence: &Fence, batch: &Batch, offset: i64) -> Result<()> {
         let now = self.clock.now().as_microsecond().saturating_sub(offset);
-        let rows = batch.new_deliveries.iter().chain(&batch.changed_deliveries);
-        let due: Vec<(i64, &str, i64)> = rows
-            .filter_map(|row| Some((row.record_id, row.handler, now.saturating_add(row.due_in?))))
-            .collect();
         let written = self.settler.write_once(fence, batch).await;
         written.map_err(database)?;
-        if due.is_empty() {
-            return Ok(());
-        }
-        let set = self.set_due(&due).await;
-        self.fetcher.link().done(&set);
-        set.map_err(database)
-    }
-
-    async fn set_due(&mut self, due: &[(i64, &str, i64)]) -> Result<(), sqlx::Error> {
-        let names = &self.outbox.inner.names;
-        let connection = self.fetcher.link().connection().await?;
-        for (record_id, handler, due_at) in due {
-            sql::set_due(connection, names, *record_id, handler, *due_at).await?;
+        let (mut connection, names) = (self.connection().await?, &self.outbox.inner.names);
+        for row in batch.new_deliveries.iter().chain(&batch.changed_deliveries) {
+            if let Some(due_in) = row.due_in {
+                let (id, due_at) = (row.record_id, now.saturating_add(due_in));
+                let set = sql::set_due(&mut connection, names, id, row.handler, due_at).await;
+                set.map_err(database)?;
+            }
         }
         Ok(())
     }
 }
 
-impl Run<'_> {
+/// How far the kit's clock is from the machine's, in microseconds.
+pub(super) fn clock_offset(clock: &ManualClock) -> i64 {
+    let ours = clock.now().as_microsecond();
+    ours.saturating_sub(SystemClock.now().as_microsecond())
+}
+
+impl ManualRun<'_> {
     pub(super) fn fence(&self) -> Arc<Fence> {
         self.engine.leases().fence()
     }
 
-    pub(super) fn hands(&mut self) -> &mut Hands {
-        self.hands
-    }
-
-    /// Makes the next invocation, if something is due. Goes before [`leave`](Self::leave).
+    /// Makes the next invocation, if something is due. [`leave`](Self::leave) must follow if work is
+    /// left.
     pub(super) async fn step(&mut self) -> Result<Option<Step>> {
         // A handler may have moved the clock, or be due again at once.
-        let stale = self.read_at != Some(self.hands.clock.now());
+        let stale = self.read_at != Some(self.dispatcher.clock.now());
         if stale || self.ready.is_empty() || self.engine.lanes().has_lanes_to_load() {
             self.read().await?;
         }
         let Some((_, work)) = self.ready.pop_first() else {
             return Ok(None);
         };
-        let inner = &self.hands.outbox.inner;
+        let inner = &self.dispatcher.outbox.inner;
         let entry = inner.registry.entry(work.handler);
-        let at = self.hands.clock.now();
-        let fence = self.engine.leases().fence();
+        let at = self.dispatcher.clock.now();
+        let fence = self.fence();
         let attempt = HandlerAttempt {
             inner,
             handler: entry,
@@ -182,7 +166,7 @@ impl Run<'_> {
         };
         let step = Step::of(&work, entry.id(), at, &decision);
         if let Decision::RetryAt { at, .. } = &decision
-            && *at <= self.hands.clock.now()
+            && *at <= self.dispatcher.clock.now()
         {
             self.read_at = None;
         }
@@ -193,8 +177,8 @@ impl Run<'_> {
         Ok(step)
     }
 
-    /// The end, with something left to run. Of a record at its first attempts, only memory knows
-    /// which handlers are done: those that are not get their deliveries. The rest is as it was.
+    /// Ends a run that may have work left. Only memory knows which handlers have finished a record at
+    /// its first attempts, so the other handlers of such a record get their deliveries.
     pub(super) async fn leave(mut self) -> Result<()> {
         for ((record_id, _), work) in mem::take(&mut self.ready) {
             let only_here = self.begun.contains(&record_id) && !work.attempt.is_retry();
@@ -205,15 +189,10 @@ impl Run<'_> {
         self.write().await
     }
 
-    /// After the last step: the next time at which something is due.
-    pub(super) fn next_due(&self) -> Option<i64> {
-        self.next_due
-    }
-
-    /// Reads everything that could run now.
+    /// Reads everything that can run now.
     async fn read(&mut self) -> Result<()> {
-        let now = self.hands.clock.now();
-        let scheduled = self.hands.scheduled().await?.into_iter();
+        let now = self.dispatcher.clock.now();
+        let scheduled = self.dispatcher.scheduled().await?.into_iter();
         let (due, later): (Vec<_>, Vec<_>) =
             scheduled.partition(|row| row.due_at <= now.as_microsecond());
         self.next_due = later.iter().map(|row| row.due_at).min();
@@ -222,9 +201,9 @@ impl Run<'_> {
         let mut want = FetchRequest {
             poll: Some(PollReason::Signalled),
             due: !due.is_empty(),
-            // Once: what comes to stand first in its lane later, does so through us.
+            // Once is enough: later, only this run changes which delivery is the first of its lane.
             sweep: self.read_at.is_none(),
-            clock_offset: self.hands.offset().saturating_add(SLACK),
+            clock_offset: clock_offset(&self.dispatcher.clock).saturating_add(SLACK),
         };
         self.read_at = Some(now);
         loop {
@@ -233,16 +212,14 @@ impl Run<'_> {
             let Some(round) = self.engine.plan_fetch(want) else {
                 return Ok(());
             };
-            let fetched = self.hands.fetcher.fetch(&round).await;
-            let mut arrived = fetched.map_err(database)?;
-            arrived
-                .due_records
-                .retain(|fetched| due.contains(&(fetched.record.id, None)));
-            arrived.due_deliveries.retain(|delivery| {
-                let handler = Some(delivery.handler.clone());
-                due.contains(&(delivery.fetched.record.id, handler))
-            });
-            self.engine.on_fetched(&round, arrived);
+            let answer = self.dispatcher.fetcher.fetch(&round).await;
+            let mut fetched = answer.map_err(database)?;
+            let is_due = |id, handler| due.contains(&(id, handler));
+            let records = &mut fetched.due_records;
+            records.retain(|one| is_due(one.record.id, None));
+            let deliveries = &mut fetched.due_deliveries;
+            deliveries.retain(|one| is_due(one.fetched.record.id, Some(one.handler.clone())));
+            self.engine.on_fetched(&round, fetched);
             want = FetchRequest {
                 clock_offset: want.clock_offset,
                 ..FetchRequest::default()
@@ -253,21 +230,21 @@ impl Run<'_> {
     async fn write(&mut self) -> Result<()> {
         self.take_work();
         loop {
-            let offset = self.hands.offset();
+            let offset = clock_offset(&self.dispatcher.clock);
             let Some(outgoing) = self.engine.take_batch(offset) else {
                 return Ok(());
             };
-            let fence = self.fence();
-            self.hands.write(&fence, outgoing.batch(), offset).await?;
+            let (fence, batch) = (self.fence(), outgoing.batch());
+            self.dispatcher.write(&fence, batch, offset).await?;
             self.engine.on_written(outgoing);
             self.take_work();
         }
     }
 
     fn take_work(&mut self) {
-        let turns = self.engine.take_bursts().into_iter();
-        let works = turns.map(|turn| turn.first);
-        self.ready
-            .extend(works.map(|work| ((work.record.id, work.handler), work)));
+        for burst in self.engine.take_bursts() {
+            let work = burst.first;
+            self.ready.insert((work.record.id, work.handler), work);
+        }
     }
 }

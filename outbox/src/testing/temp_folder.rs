@@ -1,4 +1,4 @@
-//! [`Folder`]: the folder with the kit's database. Dropping the kit removes it.
+//! [`TempFolder`]: the folder with the kit's database. Dropping the kit removes it.
 
 use std::{
     fs,
@@ -19,9 +19,9 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A temporary folder. Dropping this value removes it.
 #[derive(Debug)]
-pub(super) struct Folder(PathBuf);
+pub(super) struct TempFolder(PathBuf);
 
-impl Folder {
+impl TempFolder {
     pub(super) fn new() -> Result<Self, KitError> {
         let name = format!("outbox-testing-{}", uuid::Uuid::now_v7().simple());
         let path = std::env::temp_dir().join(name);
@@ -50,7 +50,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for TempFolder {
     fn drop(&mut self) {
         // An error is ignored: the folder is in the system's folder for temporary files.
         let _ = fs::remove_dir_all(&self.0);
