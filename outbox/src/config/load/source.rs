@@ -85,6 +85,13 @@ impl Source {
         }
     }
 
+    pub(super) fn refuse(&self, spot: &Spot, problem: impl Into<String>) -> ConfigError {
+        ConfigError::Refused {
+            place: self.place(spot),
+            problem: problem.into(),
+        }
+    }
+
     /// Line and column count from 1.
     pub(super) fn place_at(&self, line: usize, column: usize) -> Place {
         in_file(&self.name, line, column)
