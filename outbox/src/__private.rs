@@ -7,7 +7,7 @@ use std::{marker::PhantomData, sync::Arc};
 pub use inventory;
 
 #[cfg(feature = "inventory")]
-pub use crate::registry::registration::{NamedErrorType, Submission};
+pub use crate::registry::linked::{NamedErrorType, Submission};
 pub use crate::{
     handler::{
         BoxError, Fallback, FromContext, IntoOutcome, Outcome, ReceivedEvent,
@@ -22,7 +22,7 @@ pub use crate::{
         Jitter,
         decide::decide,
         decision::{Completion, Decision, FailedBecause, NoHandler},
-        resolve::{Candidates, Resolved, resolve},
+        resolve::{Resolved, resolve},
     },
 };
 use crate::{

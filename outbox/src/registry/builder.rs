@@ -10,7 +10,8 @@ use std::{
 };
 
 use super::{
-    Problem, Registered, Registration, Registry, RegistryError,
+    HandlerEntry, Problem, Registered, Registration, Registry, RegistryError,
+    handler_entry::Transactions,
     policies::{Policies, Policy},
 };
 use crate::{
@@ -156,11 +157,16 @@ impl RegistryBuilder {
         let policies = Policies::check(self.global, self.named, &self.retry, &names, &mut problems);
         let mut handlers = Vec::with_capacity(registrations.len());
         for registration in registrations {
-            check_arguments(registration, &self.states, &mut problems);
-            check_transaction(registration, self.database, &mut problems);
-            if let Some(mut entry) = policies.resolve(registration, &self.states, &mut problems) {
-                entry.log = AttemptLog::new(self.log_keys);
-                handlers.push(entry);
+            check_arguments(registration, &self.states, self.database, &mut problems);
+            if let Some(resolved) = policies.resolve(registration, &self.states, &mut problems) {
+                handlers.push(HandlerEntry {
+                    registration,
+                    policy: resolved.policy,
+                    source: resolved.source,
+                    shadows: resolved.shadows,
+                    log: AttemptLog::new(self.log_keys),
+                    transactions: Transactions::of(registration),
+                });
             }
         }
         RegistryError::check(problems)?;
@@ -210,8 +216,15 @@ fn index(
     by_id
 }
 
-/// Checks that the program gave every state that a handler and its fallback take.
-fn check_arguments(registration: &Registration, states: &States, problems: &mut Vec<Problem>) {
+/// Checks what a handler and its fallback take: every state is there, and a `Tx` is of the outbox's
+/// database. Without an outbox there is no database to compare with, and an attempt of such a handler
+/// fails.
+fn check_arguments(
+    registration: &Registration,
+    states: &States,
+    database: Option<(TypeId, &'static str)>,
+    problems: &mut Vec<Problem>,
+) {
     let (handler, location) = (registration.id, registration.location);
     let mut requirements = Requirements::default();
     (registration.requires)(&mut requirements);
@@ -223,38 +236,21 @@ fn check_arguments(registration: &Registration, states: &States, problems: &mut 
     }
     requirements.states.sort_by_key(|state| state.name);
     requirements.states.dedup();
-    for state in requirements.states {
-        if !states.has(state.ty) {
-            let ty = state.name;
-            problems.push(Problem::MissingState {
-                handler,
-                ty,
-                location,
-            });
-        }
-    }
-}
-
-/// Checks that a handler's `Tx` is of the outbox's database. Without an outbox there is nothing to
-/// compare with, and an attempt of such a handler fails.
-fn check_transaction(
-    registration: &Registration,
-    database: Option<(TypeId, &'static str)>,
-    problems: &mut Vec<Problem>,
-) {
-    let mut requirements = Requirements::default();
-    (registration.requires)(&mut requirements);
-    if let Some(fallback) = registration.fallback {
-        (fallback.requires)(&mut requirements);
-    }
+    requirements.states.retain(|state| !states.has(state.ty));
+    let missing = requirements.states.iter();
+    problems.extend(missing.map(|state| Problem::MissingState {
+        handler,
+        ty: state.name,
+        location,
+    }));
     if let (Some(taken), Some((ty, outbox))) = (requirements.transaction, database)
         && taken.ty != ty
     {
         problems.push(Problem::OtherDatabase {
-            handler: registration.id,
+            handler,
             taken: taken.name,
             outbox,
-            location: registration.location,
+            location,
         });
     }
 }

@@ -2,8 +2,6 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-#[cfg(feature = "inventory")]
-use super::registration;
 use super::{
     EventMatch, HandlerEntry, HandlerIx, NoHandler, PerHandler, Problem, RegistryBuilder,
     RegistryError, Report, nearest::nearest,
@@ -48,7 +46,7 @@ impl Registry {
     /// A test should name its handlers with [`builder`](Self::builder).
     #[cfg(feature = "inventory")]
     pub fn linked() -> RegistryBuilder {
-        registration::linked().fold(Self::builder(), RegistryBuilder::register)
+        super::linked::linked().fold(Self::builder(), RegistryBuilder::register)
     }
 
     /// Describes each handler: id, event, policy, where the policy was set, source location.

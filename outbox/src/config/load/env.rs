@@ -51,10 +51,8 @@ fn variable(section: &[String], keys: &[&str]) -> Box<str> {
         .iter()
         .map(String::as_str)
         .chain(keys.iter().copied());
-    let words: Vec<String> = keys
-        .map(|key| kebab(key).replace('-', "_").to_uppercase())
-        .collect();
-    format!("{PREFIX}{}", words.join(BETWEEN)).into()
+    let words = keys.map(|key| kebab(key).replace('-', "_").to_uppercase());
+    format!("{PREFIX}{}", words.collect::<Vec<_>>().join(BETWEEN)).into()
 }
 
 /// Writes the variables to the tree. Unknown keys are found later, when `serde` reads the tree.

@@ -23,16 +23,13 @@ pub(super) struct Fault {
     path: Vec<String>,
 }
 
+/// All valid keys or words.
+type Known = &'static [&'static str];
+
 #[derive(Debug)]
 enum Problem {
-    UnknownKey {
-        key: String,
-        known: &'static [&'static str],
-    },
-    UnknownValue {
-        value: String,
-        known: &'static [&'static str],
-    },
+    UnknownKey(String, Known),
+    UnknownValue(String, Known),
     /// The rest of a sentence after the value in words.
     Value(String),
 }
@@ -56,8 +53,8 @@ impl Fault {
     pub(super) fn about(mut self, node: &Node, key: Option<&str>) -> Self {
         self.found.get_or_insert_with(|| {
             let key = match &self.problem {
-                Problem::UnknownKey { key, .. } => node.entry(key),
-                Problem::UnknownValue { .. } | Problem::Value(_) => None,
+                Problem::UnknownKey(key, _) => node.entry(key),
+                Problem::UnknownValue(..) | Problem::Value(_) => None,
             };
             let spot = key.map_or(&node.spot, |entry| &entry.spot);
             (spot.clone(), node.describe())
@@ -74,7 +71,7 @@ impl Fault {
         let place = source.place(&spot);
         let key = dotted(&self.path);
         match self.problem {
-            Problem::UnknownKey { key: name, known } => {
+            Problem::UnknownKey(name, known) => {
                 if let Some(instead) = reference_keys::instead(&self.path, &name) {
                     self.path.push(name);
                     return ConfigError::NoCounterpart {
@@ -96,7 +93,7 @@ impl Fault {
                     known,
                 }
             }
-            Problem::UnknownValue { value, known } => ConfigError::UnknownValue {
+            Problem::UnknownValue(value, known) => ConfigError::UnknownValue {
                 place,
                 key,
                 nearest: nearest(&value, known.iter().copied()).map(Box::from),
@@ -134,14 +131,12 @@ impl de::Error for Fault {
         Self::expected(expected)
     }
 
-    fn unknown_variant(value: &str, known: &'static [&'static str]) -> Self {
-        let value = value.to_owned();
-        Self::new(Problem::UnknownValue { value, known })
+    fn unknown_variant(value: &str, known: Known) -> Self {
+        Self::new(Problem::UnknownValue(value.to_owned(), known))
     }
 
-    fn unknown_field(key: &str, known: &'static [&'static str]) -> Self {
-        let key = key.to_owned();
-        Self::new(Problem::UnknownKey { key, known })
+    fn unknown_field(key: &str, known: Known) -> Self {
+        Self::new(Problem::UnknownKey(key.to_owned(), known))
     }
 }
 

@@ -62,11 +62,8 @@ pub struct ConfigLoader {
 #[derive(Debug, Clone)]
 enum Origin {
     File(PathBuf),
-    Text {
-        format: Format,
-        name: String,
-        text: String,
-    },
+    /// The name and the text.
+    Text(Format, String, String),
 }
 
 impl Config {
@@ -111,11 +108,7 @@ impl ConfigLoader {
         name: impl Into<String>,
         text: impl Into<String>,
     ) -> Self {
-        self.origin = Some(Origin::Text {
-            format,
-            name: name.into(),
-            text: text.into(),
-        });
+        self.origin = Some(Origin::Text(format, name.into(), text.into()));
         self
     }
 
@@ -136,11 +129,11 @@ impl ConfigLoader {
             None => env::of_process()?,
         };
         let (source, root) = match self.origin {
-            None => (Source::none(), Node::empty_section(Spot::Nowhere)),
+            None => (Source::default(), Node::empty_section(Spot::Nowhere)),
             Some(origin) => {
                 let (format, source) = match origin {
                     Origin::File(path) => Source::read(&path)?,
-                    Origin::Text { format, name, text } => (format, Source::of_text(name, text)?),
+                    Origin::Text(format, name, text) => (format, Source::of_text(name, text)?),
                 };
                 let root = match format {
                     Format::Toml => toml::parse(&source),

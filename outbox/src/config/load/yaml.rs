@@ -27,9 +27,9 @@ impl<'a> Events<'a> {
         let (event, spot) = match self.parser.next_event() {
             Some(Ok((event, span))) => (event, spot(&span.start)),
             Some(Err(error)) => {
-                let (line, column) = position(error.marker());
+                let marker = error.marker();
                 return Err(ConfigError::Syntax {
-                    place: self.source.place_at(line, column),
+                    place: self.source.place_at(marker.line(), marker.col() + 1),
                     format: "YAML",
                     source: in_words(error.info()).into(),
                 });
@@ -141,12 +141,8 @@ fn in_words(info: &str) -> &str {
     info
 }
 
+/// The parser counts columns from 0.
 fn spot(marker: &Marker) -> Spot {
-    let (line, column) = position(marker);
+    let (line, column) = (marker.line(), marker.col() + 1);
     Spot::Mark { line, column }
-}
-
-/// Line and column. The parser counts columns from 0.
-fn position(marker: &Marker) -> (usize, usize) {
-    (marker.line(), marker.col() + 1)
 }
