@@ -141,31 +141,31 @@ pub(super) fn write<T: Timed + Into<Option<Duration>> + Copy, S: Serializer>(
     }
 }
 
-macro_rules! written_in {
-    ($name:ident, $unit:path, $expected:literal) => {
-        /// For `#[serde(with)]` on a [`Duration`] or an `Option<Duration>`.
-        pub(super) mod $name {
-            pub(in crate::config) use super::write as serialize;
-            use super::*;
+/// For `#[serde(with)]` on a [`Duration`] or an `Option<Duration>`.
+pub(super) mod millis {
+    pub(in crate::config) use super::write as serialize;
+    use super::*;
 
-            pub(in crate::config) fn deserialize<'de, T: Timed, D: Deserializer<'de>>(
-                deserializer: D,
-            ) -> Result<T, D::Error> {
-                read(deserializer, $unit, $expected)
-            }
-        }
-    };
+    pub(in crate::config) fn deserialize<'de, T: Timed, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<T, D::Error> {
+        let expected = "a whole number of milliseconds, or text such as \"5s\"";
+        read(deserializer, Duration::from_millis, expected)
+    }
 }
-written_in!(
-    millis,
-    Duration::from_millis,
-    "a whole number of milliseconds, or text such as \"5s\""
-);
-written_in!(
-    seconds,
-    Duration::from_secs,
-    "a whole number of seconds, or text such as \"5m\""
-);
+
+/// For `#[serde(with)]` on a [`Duration`] or an `Option<Duration>`.
+pub(super) mod seconds {
+    pub(in crate::config) use super::write as serialize;
+    use super::*;
+
+    pub(in crate::config) fn deserialize<'de, T: Timed, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<T, D::Error> {
+        let expected = "a whole number of seconds, or text such as \"5m\"";
+        read(deserializer, Duration::from_secs, expected)
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::{declare::sections, duration, error_names::ErrorNames, jitter};
-use crate::retry::{Jitter, PolicyError, Retry, RetryBuilder};
+use crate::retry::{Jitter, Retry, RetryBuilder, UnknownErrorName, filter::ErrorType};
 
 sections! {
     /// One retry policy: the default policy, directly in the section `retry`, or a named policy in
@@ -162,20 +162,16 @@ impl PolicyConfig {
         if let Some(limit) = self.max_elapsed {
             builder = builder.max_elapsed(limit);
         }
-        for (listed, rule) in [
-            (
-                &self.include_exceptions,
-                RetryBuilder::retry_on_type as fn(_, _) -> _,
-            ),
-            (&self.exclude_exceptions, RetryBuilder::no_retry_on_type),
-        ] {
-            for name in listed {
-                builder = match names.find(name) {
-                    Ok(ty) => rule(builder, ty.clone()),
-                    Err(unknown) => builder.mistaken(PolicyError::UnknownErrorName(unknown)),
-                };
-            }
+        let types = |listed: &[String]| -> Result<Vec<ErrorType>, UnknownErrorName> {
+            listed
+                .iter()
+                .map(|name| names.find(name).cloned())
+                .collect()
+        };
+        let only = types(&self.include_exceptions);
+        match only.and_then(|only| Ok((only, types(&self.exclude_exceptions)?))) {
+            Ok((only, never)) => builder.on_types(only, never),
+            Err(unknown) => builder.mistaken(unknown.into()),
         }
-        builder
     }
 }

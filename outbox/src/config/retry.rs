@@ -87,11 +87,9 @@ const KEYS: &[&str] = &[
     "jittered",
     "include-exceptions",
     "exclude-exceptions",
-    PIN_AT_SCHEDULE,
-    POLICIES,
+    "pin-at-schedule",
+    "policies",
 ];
-const PIN_AT_SCHEDULE: &str = "pin-at-schedule";
-const POLICIES: &str = "policies";
 
 // Not derived: `#[serde(flatten)]` would lose the check for unknown keys, the places of mistakes, and
 // whether the section has a key of the default policy.
@@ -133,8 +131,8 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for PolicyKeys<'_, A> {
         let Self(map, config) = self;
         while let Some(key) = map.next_key::<String>()? {
             match &*key {
-                PIN_AT_SCHEDULE => config.pin_at_schedule = map.next_value()?,
-                POLICIES => config.policies = map.next_value()?,
+                "pin-at-schedule" => config.pin_at_schedule = map.next_value()?,
+                "policies" => config.policies = map.next_value()?,
                 key if !KEYS.contains(&key) => return Err(A::Error::unknown_field(key, KEYS)),
                 _ => {
                     config.default.get_or_insert_default();

@@ -151,7 +151,7 @@ impl RegistryBuilder {
         }
         let mut registrations = self.registrations;
         registrations.sort_by_key(|registration| (registration.id, registration.location));
-        let by_id = index(&registrations, &mut problems);
+        check_ids(&registrations, &mut problems);
 
         let names = error_names(self.error_types, &mut problems);
         let policies = Policies::check(self.global, self.named, &self.retry, &names, &mut problems);
@@ -171,11 +171,8 @@ impl RegistryBuilder {
         }
         RegistryError::check(problems)?;
 
-        let registry = Registry {
-            handlers,
-            by_id,
-            states: Arc::new(self.states),
-        };
+        let states = Arc::new(self.states);
+        let registry = Registry { handlers, states };
         for handler in &registry.handlers() {
             tracing::debug!(
                 handler = handler.id,
@@ -191,29 +188,24 @@ impl RegistryBuilder {
     }
 }
 
-/// Every id and alias with the handler's index in `registrations`. Ids and aliases share one
-/// namespace.
-fn index(
-    registrations: &[&'static Registration],
-    problems: &mut Vec<Problem>,
-) -> HashMap<&'static str, usize> {
-    let mut by_id = HashMap::new();
-    for (position, registration) in registrations.iter().enumerate() {
+/// Checks ids and aliases, which share one namespace.
+fn check_ids(registrations: &[&'static Registration], problems: &mut Vec<Problem>) {
+    let mut known = HashMap::new();
+    for registration in registrations {
         for id in [registration.id].iter().chain(registration.aliases) {
             let location = registration.location;
             if id.len() > LONGEST_NAME {
                 problems.push(Problem::LongId { id, location });
             }
-            if let Some(first) = by_id.insert(*id, position) {
+            if let Some(first) = known.insert(*id, location) {
                 problems.push(Problem::DuplicateId {
                     id,
-                    first: registrations[first].location,
+                    first,
                     second: location,
                 });
             }
         }
     }
-    by_id
 }
 
 /// Checks what a handler and its fallback take: every state is there, and a `Tx` is of the outbox's

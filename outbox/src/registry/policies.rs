@@ -60,16 +60,13 @@ impl Policies {
         states: &States,
         problems: &mut Vec<Problem>,
     ) -> Option<Resolved<Policy>> {
-        let of_trait = registration.of_trait;
+        let of_trait = (registration.of_trait).and_then(|policy| policy(&Instances(states)));
         let of_attribute = match registration.of_attribute {
             None => None,
             Some(attribute) => Some(self.of_attribute(attribute, registration, problems)?),
         };
         let set = [
-            (
-                PolicySource::Trait,
-                of_trait.and_then(|policy| policy(&Instances(states))),
-            ),
+            (PolicySource::Trait, of_trait),
             (PolicySource::Attribute, of_attribute),
             (PolicySource::Global, self.global.clone()),
             (PolicySource::Configuration, self.configured.clone()),

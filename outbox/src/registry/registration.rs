@@ -96,6 +96,13 @@ pub struct TypedEvent {
     pub type_name: fn() -> &'static str,
 }
 
+impl Registration {
+    /// Whether the handler has this id, or had it before it was renamed.
+    pub(super) fn is_called(&self, id: &str) -> bool {
+        self.id == id || self.aliases.contains(&id)
+    }
+}
+
 impl EventMatch {
     pub(crate) fn accepts(&self, event: &str) -> bool {
         match self {

@@ -1,6 +1,6 @@
 //! [`Registry`]: the handlers of this process.
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
 use super::{
     EventMatch, HandlerEntry, HandlerIx, NoHandler, PerHandler, Problem, RegistryBuilder,
@@ -28,8 +28,6 @@ use crate::handler::States;
 pub struct Registry {
     /// Sorted by id, because the linker gives no order that means anything.
     pub(super) handlers: Vec<HandlerEntry>,
-    /// Ids and aliases, each with an index into `handlers`.
-    pub(super) by_id: HashMap<&'static str, usize>,
     pub(super) states: Arc<States>,
 }
 
@@ -52,7 +50,7 @@ impl Registry {
     /// Describes each handler: id, event, policy, where the policy was set, source location.
     #[must_use]
     pub fn handlers(&self) -> Report {
-        Report::of(self.handlers.iter())
+        Report::of(&self.handlers)
     }
 
     /// The handlers that take events of this name, sorted by id.
@@ -65,7 +63,8 @@ impl Registry {
     /// The handler with this id or alias.
     #[must_use]
     pub fn handler(&self, id: &str) -> Option<&HandlerEntry> {
-        self.handlers.get(*self.by_id.get(id)?)
+        let mut handlers = self.handlers.iter();
+        handlers.find(|entry| entry.registration.is_called(id))
     }
 
     /// Checks that each of these events has a handler. Call it in a test, or at the start of a
@@ -122,9 +121,9 @@ impl Registry {
     /// Pairs of an alias and the present id of its handler.
     pub(crate) fn renames(&self) -> Vec<(&'static str, &'static str)> {
         let of = |entry: &HandlerEntry| {
-            let id = entry.id();
-            let aliases = entry.registration.aliases.iter();
-            aliases.map(move |old| (*old, id)).collect::<Vec<_>>()
+            let registration = entry.registration;
+            let aliases = registration.aliases.iter();
+            aliases.map(|old| (*old, registration.id))
         };
         self.handlers.iter().flat_map(of).collect()
     }

@@ -61,8 +61,8 @@ pub struct HandlerReport {
 }
 
 impl Report {
-    pub(super) fn of<'a>(handlers: impl Iterator<Item = &'a HandlerEntry>) -> Self {
-        let handlers = handlers.map(HandlerReport::of).collect();
+    pub(super) fn of(handlers: &[HandlerEntry]) -> Self {
+        let handlers = handlers.iter().map(HandlerReport::of).collect();
         Self { handlers }
     }
 

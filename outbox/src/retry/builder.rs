@@ -152,14 +152,16 @@ impl RetryBuilder {
 
     /// Retries an error of type `E`, and an error whose chain of sources contains one. With this
     /// rule or [`retry_if`](Self::retry_if), errors that no rule names are not retried.
-    pub fn retry_on<E: Error + 'static>(self) -> Self {
-        self.retry_on_type(ErrorType::of::<E>())
+    pub fn retry_on<E: Error + 'static>(mut self) -> Self {
+        self.filter.only.push(ErrorType::of::<E>());
+        self
     }
 
     /// Never retries an error of type `E`, nor an error whose chain of sources contains one. This
     /// rule wins over all others.
-    pub fn no_retry_on<E: Error + 'static>(self) -> Self {
-        self.no_retry_on_type(ErrorType::of::<E>())
+    pub fn no_retry_on<E: Error + 'static>(mut self) -> Self {
+        self.filter.never.push(ErrorType::of::<E>());
+        self
     }
 
     /// Retries an error for which the predicate returns `true`. With this rule or
@@ -178,13 +180,8 @@ impl RetryBuilder {
         self
     }
 
-    pub(crate) fn retry_on_type(mut self, ty: ErrorType) -> Self {
-        self.filter.only.push(ty);
-        self
-    }
-
-    pub(crate) fn no_retry_on_type(mut self, ty: ErrorType) -> Self {
-        self.filter.never.push(ty);
+    pub(crate) fn on_types(mut self, only: Vec<ErrorType>, never: Vec<ErrorType>) -> Self {
+        (self.filter.only, self.filter.never) = (only, never);
         self
     }
 

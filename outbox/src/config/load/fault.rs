@@ -14,7 +14,8 @@ use super::{
 };
 use crate::{config::ConfigError, registry::nearest::nearest};
 
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{problem:?}")]
 pub(super) struct Fault {
     problem: Problem,
     /// The place and the value in words. `None` until the fault reaches the node that it concerns.
@@ -153,11 +154,3 @@ fn in_words(expected: &str) -> String {
         _ => expected.to_owned(),
     }
 }
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}", self.problem)
-    }
-}
-
-impl std::error::Error for Fault {}

@@ -66,14 +66,10 @@ impl Node {
 
     /// The place of the node at this path, or of its nearest parent in the file.
     pub(super) fn spot_of(&self, path: &[String]) -> &Spot {
-        let mut node = self;
-        for key in path {
-            match node.entry(key) {
-                Some(entry) => node = &entry.node,
-                None => break,
-            }
+        match path {
+            [key, rest @ ..] if let Some(entry) = self.entry(key) => entry.node.spot_of(rest),
+            _ => &self.spot,
         }
-        &node.spot
     }
 
     /// The value, as a part of a sentence.

@@ -29,10 +29,10 @@ impl Source {
             }
         };
         // Reads at most one byte more than allowed.
-        let limit = u64::try_from(Self::LONGEST).unwrap_or(u64::MAX);
+        let limit = Self::LONGEST as u64 + 1;
         let mut bytes = Vec::new();
         File::open(path)
-            .and_then(|file| file.take(limit.saturating_add(1)).read_to_end(&mut bytes))
+            .and_then(|file| file.take(limit).read_to_end(&mut bytes))
             .map_err(|source| ConfigError::Unreadable {
                 path: path.to_owned(),
                 source,
