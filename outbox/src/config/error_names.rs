@@ -33,15 +33,12 @@ impl ErrorNames {
 
     /// The common names, and the names of every linked `#[error_name]`.
     pub(crate) fn linked() -> Result<Self, DuplicateErrorName> {
-        #[cfg_attr(
-            not(feature = "inventory"),
-            expect(unused_mut, reason = "nothing registers itself")
-        )]
-        let mut names = Self::built_in().clone();
+        let names = Self::built_in().clone();
         #[cfg(feature = "inventory")]
-        for (name, ty) in crate::registry::linked::linked_error_types() {
-            names.insert(name, ty)?;
-        }
+        let names = crate::registry::linked::linked_error_types()
+            .try_fold(names, |mut names, (name, ty)| {
+                names.insert(name, ty).map(|()| names)
+            })?;
         Ok(names)
     }
 

@@ -157,7 +157,8 @@ impl RegistryBuilder {
         let policies = Policies::check(self.global, self.named, &self.retry, &names, &mut problems);
         let mut handlers = Vec::with_capacity(registrations.len());
         for registration in registrations {
-            check_arguments(registration, &self.states, self.database, &mut problems);
+            let transactions =
+                check_arguments(registration, &self.states, self.database, &mut problems);
             if let Some(resolved) = policies.resolve(registration, &self.states, &mut problems) {
                 handlers.push(HandlerEntry {
                     registration,
@@ -165,7 +166,7 @@ impl RegistryBuilder {
                     source: resolved.source,
                     shadows: resolved.shadows,
                     log: AttemptLog::new(self.log_keys),
-                    transactions: Transactions::of(registration),
+                    transactions,
                 });
             }
         }
@@ -216,35 +217,41 @@ fn check_arguments(
     states: &States,
     database: Option<(TypeId, &'static str)>,
     problems: &mut Vec<Problem>,
-) {
+) -> Transactions {
     let (handler, location) = (registration.id, registration.location);
-    let mut requirements = Requirements::default();
-    (registration.requires)(&mut requirements);
-    if requirements.failure {
+    let required_by = |requires: fn(&mut Requirements)| {
+        let mut requirements = Requirements::default();
+        requires(&mut requirements);
+        requirements
+    };
+    let by_handler = required_by(registration.requires);
+    let fallback = registration.fallback;
+    let by_fallback = fallback.map_or_else(Requirements::default, |f| required_by(f.requires));
+    if by_handler.failure {
         problems.push(Problem::FailureArgument { handler, location });
     }
-    if let Some(fallback) = registration.fallback {
-        (fallback.requires)(&mut requirements);
-    }
-    requirements.states.sort_by_key(|state| state.name);
-    requirements.states.dedup();
-    requirements.states.retain(|state| !states.has(state.ty));
-    let missing = requirements.states.iter();
-    problems.extend(missing.map(|state| Problem::MissingState {
+    let mut missing = [by_handler.states, by_fallback.states].concat();
+    missing.retain(|state| !states.has(state.ty));
+    missing.sort_by_key(|state| state.name);
+    missing.dedup();
+    problems.extend(missing.iter().map(|state| Problem::MissingState {
         handler,
         ty: state.name,
         location,
     }));
-    if let (Some(taken), Some((ty, outbox))) = (requirements.transaction, database)
-        && taken.ty != ty
+    let taken = [by_handler.transaction, by_fallback.transaction];
+    if let Some((ty, outbox)) = database
+        && let Some(other) = taken.iter().flatten().find(|taken| taken.ty != ty)
     {
         problems.push(Problem::OtherDatabase {
             handler,
-            taken: taken.name,
+            taken: other.name,
             outbox,
             location,
         });
     }
+    let [handler, fallback] = taken.map(|transaction| transaction.is_some());
+    Transactions { handler, fallback }
 }
 
 /// The names of all error types: built-in, linked, and given to the builder.

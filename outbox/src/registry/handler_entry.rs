@@ -4,7 +4,6 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use super::{PermanentFailure, Registration};
 use crate::{
-    handler::Requirements,
     retry::{PolicySource, RetryPolicy},
     telemetry::trace::AttemptLog,
 };
@@ -28,19 +27,6 @@ pub(crate) struct Transactions {
 }
 
 impl Transactions {
-    pub(super) fn of(registration: &Registration) -> Self {
-        let takes_one = |requires: fn(&mut Requirements)| {
-            let mut requirements = Requirements::default();
-            requires(&mut requirements);
-            requirements.transaction.is_some()
-        };
-        let fallback = registration.fallback;
-        Self {
-            handler: takes_one(registration.requires),
-            fallback: fallback.is_some_and(|fallback| takes_one(fallback.requires)),
-        }
-    }
-
     pub(crate) fn any(self) -> bool {
         self.handler || self.fallback
     }
