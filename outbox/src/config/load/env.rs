@@ -17,14 +17,14 @@ const BETWEEN: &str = "__";
 
 /// Our variables in the environment of this process.
 pub(super) fn of_process() -> Result<Vec<(String, String)>, ConfigError> {
-    let all =
-        std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
-    let ours = all.filter(|(name, _)| name.starts_with(PREFIX));
-    ours.map(|(name, value)| match value.into_string() {
-        Ok(value) => Ok((name, value)),
-        Err(_) => Err(refuse(&name, "the value is not UTF-8 text")),
-    })
-    .collect()
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value)))
+        .filter(|(name, _)| name.starts_with(PREFIX))
+        .map(|(name, value)| match value.into_string() {
+            Ok(value) => Ok((name, value)),
+            Err(_) => Err(refuse(&name, "the value is not UTF-8 text")),
+        })
+        .collect()
 }
 
 fn refuse(variable: &str, problem: impl Into<String>) -> ConfigError {

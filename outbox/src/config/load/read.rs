@@ -17,17 +17,14 @@ use super::{
     scalar::{Kind, plain},
 };
 
-pub(super) struct Reader<'de> {
-    node: &'de Node,
-    /// The last key of the path to the node.
-    key: Option<Cow<'de, str>>,
-}
+/// A node, and the last key of the path to it.
+pub(super) struct Reader<'de>(&'de Node, Option<Cow<'de, str>>);
 
 type Read<T> = Result<T, Fault>;
 
 impl<'de> Reader<'de> {
     pub(super) fn root(node: &'de Node) -> Self {
-        Self { node, key: None }
+        Self(node, None)
     }
 
     fn any<V: Visitor<'de>>(node: &'de Node, visitor: V) -> Read<V::Value> {
@@ -95,28 +92,19 @@ impl<'de> Reader<'de> {
             _ => visitor.visit_some(Self::root(node)),
         }
     }
-
-    /// Reads with one of the functions above. A mistake gets the node and the key.
-    fn with<T>(self, read: impl FnOnce(&'de Node) -> Read<T>) -> Read<T> {
-        read(self.node).map_err(|fault| fault.about(self.node, self.key.as_deref()))
-    }
 }
 
 fn keys(entries: &[Entry]) -> MapDeserializer<'_, impl Iterator<Item = (&str, Reader<'_>)>, Fault> {
-    MapDeserializer::new(entries.iter().map(|Entry { key, node, .. }| {
-        let reader = Reader {
-            node,
-            key: Some(key.into()),
-        };
-        (key.as_str(), reader)
-    }))
+    MapDeserializer::new(
+        entries
+            .iter()
+            .map(|Entry { key, node, .. }| (key.as_str(), Reader(node, Some(key.into())))),
+    )
 }
 
 fn items(nodes: &[Node]) -> SeqDeserializer<impl Iterator<Item = Reader<'_>>, Fault> {
-    SeqDeserializer::new(nodes.iter().enumerate().map(|(index, node)| Reader {
-        node,
-        key: Some(format!("[{index}]").into()),
-    }))
+    let nodes = nodes.iter().enumerate();
+    SeqDeserializer::new(nodes.map(|(index, node)| Reader(node, Some(format!("[{index}]").into()))))
 }
 
 fn scalar<'de, V: Visitor<'de>>(text: &'de str, kind: Kind, visitor: V) -> Read<V::Value> {
@@ -141,10 +129,12 @@ impl<'de> IntoDeserializer<'de, Fault> for Reader<'de> {
     }
 }
 
+/// Each method reads with one of the functions above. A mistake gets the node and its key.
 macro_rules! read_with {
     ($($method:ident($($_:ty),*) => $read:ident,)*) => {$(
         fn $method<V: Visitor<'de>>(self, $(_: $_,)* visitor: V) -> Read<V::Value> {
-            self.with(|node| Self::$read(node, visitor))
+            let Self(node, key) = self;
+            Self::$read(node, visitor).map_err(|fault| fault.about(node, key.as_deref()))
         }
     )*};
 }

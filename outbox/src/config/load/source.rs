@@ -46,11 +46,8 @@ impl Source {
             Ok(text) => Self::of_text(name, text),
             Err(error) => {
                 let source = error.utf8_error();
-                let valid = Self {
-                    name,
-                    text: String::from_utf8_lossy(error.as_bytes()).into_owned(),
-                };
-                let place = valid.place_of_byte(source.valid_up_to());
+                let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
+                let place = Self { name, text }.place_of_byte(source.valid_up_to());
                 Err(ConfigError::NotUtf8 { place, source })
             }
         }

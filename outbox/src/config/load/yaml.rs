@@ -36,22 +36,21 @@ impl<'a> Events<'a> {
             }
             None => return Ok((Event::StreamEnd, Spot::Nowhere)),
         };
-        if let Event::Scalar(_, _, anchor, tag)
-        | Event::SequenceStart(anchor, tag)
-        | Event::MappingStart(anchor, tag) = &event
-        {
-            // Anchors are numbered from 1; 0 is none.
-            if *anchor > 0 {
-                let problem =
-                    "anchors (`&name`) are not supported; write the value where it is used";
-                return self.refuse(&spot, problem);
+        // Anchors are numbered from 1; 0 is none.
+        let problem = match &event {
+            Event::Scalar(_, _, 1.., _)
+            | Event::SequenceStart(1.., _)
+            | Event::MappingStart(1.., _) => {
+                "anchors (`&name`) are not supported; write the value where it is used"
             }
-            if tag.is_some() {
-                let problem = "tags (`!name`) are not supported; write the value without a tag";
-                return self.refuse(&spot, problem);
+            Event::Scalar(.., Some(_))
+            | Event::SequenceStart(_, Some(_))
+            | Event::MappingStart(_, Some(_)) => {
+                "tags (`!name`) are not supported; write the value without a tag"
             }
-        }
-        Ok((event, spot))
+            _ => return Ok((event, spot)),
+        };
+        self.refuse(&spot, problem)
     }
 
     fn refuse<T>(&self, spot: &Spot, problem: impl Into<String>) -> Result<T, ConfigError> {
