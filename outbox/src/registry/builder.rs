@@ -162,9 +162,7 @@ impl RegistryBuilder {
             if let Some(resolved) = policies.resolve(registration, &self.states, &mut problems) {
                 handlers.push(HandlerEntry {
                     registration,
-                    policy: resolved.policy,
-                    source: resolved.source,
-                    shadows: resolved.shadows,
+                    resolved,
                     log: AttemptLog::new(self.log_keys),
                     transactions,
                 });

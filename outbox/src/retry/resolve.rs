@@ -1,6 +1,6 @@
 //! [`resolve`]: which policy a handler uses if several places set one.
 
-use std::fmt;
+use std::{collections::BTreeMap, fmt};
 
 use serde::Serialize;
 
@@ -55,26 +55,21 @@ pub struct Resolved<P> {
 ///     (PolicySource::Trait, None),
 ///     (PolicySource::Attribute, Some("mine")),
 ///     (PolicySource::Global, Some("ours")),
+///     (PolicySource::Configuration, None),
 /// ];
 /// let resolved = resolve(set, "theirs");
 /// assert_eq!((resolved.policy, resolved.source), ("mine", PolicySource::Attribute));
 /// assert_eq!(resolved.shadows, [PolicySource::Global]);
 /// ```
-pub fn resolve<P>(
-    set: impl IntoIterator<Item = (PolicySource, Option<P>)>,
-    default: P,
-) -> Resolved<P> {
-    let mut set: Vec<_> = set
-        .into_iter()
+pub fn resolve<P>(set: [(PolicySource, Option<P>); 4], default: P) -> Resolved<P> {
+    let set = set.into_iter();
+    let mut set: BTreeMap<_, _> = set
         .filter_map(|(source, policy)| Some((source, policy?)))
         .collect();
-    set.sort_by_key(|(source, _)| *source);
-    let mut set = set.into_iter();
-    let (source, policy) = set.next().unwrap_or((PolicySource::Default, default));
-    let shadows = set.map(|(source, _)| source).collect();
+    let (source, policy) = set.pop_first().unwrap_or((PolicySource::Default, default));
     Resolved {
         policy,
         source,
-        shadows,
+        shadows: set.into_keys().collect(),
     }
 }

@@ -142,7 +142,7 @@ impl ConfigLoader {
                 (source, root)
             }
         };
-        let mut section = prefix::strip(root, &source)?;
+        let mut section = prefix::strip(&root, &source)?;
         env::apply(&mut section, variables)?;
         let config = Config::deserialize(Reader::root(&section))
             .map_err(|fault| fault.into_error(&source))?;

@@ -2,7 +2,7 @@
 //! for compatibility.
 
 use super::{
-    node::{Entry, Node, Value},
+    node::{Entry, Node},
     source::Source,
 };
 use crate::config::{ConfigError, written::KEYS};
@@ -12,7 +12,7 @@ const VENDOR: &str = "namastack";
 
 /// The section with our keys. If the file has one of the prefixes, all other sections belong to other
 /// programs.
-pub(super) fn strip(root: Node, source: &Source) -> Result<Node, ConfigError> {
+pub(super) fn strip(root: &Node, source: &Source) -> Result<Node, ConfigError> {
     let refuse = |entry: &Entry, problem: String| Err(source.refuse(&entry.spot, problem));
     let vendor = root.entry(VENDOR);
     let of_vendor = vendor.and_then(|entry| entry.node.entry(OURS));
@@ -42,15 +42,7 @@ pub(super) fn strip(root: Node, source: &Source) -> Result<Node, ConfigError> {
             );
             return refuse(entry, problem);
         }
-        section = take(section, key);
+        section = section.entry(key).map_or(section, |entry| &entry.node);
     }
-    Ok(section)
-}
-
-fn take(section: Node, key: &str) -> Node {
-    let found = match section.value {
-        Value::Section(entries) => entries.into_iter().find(|entry| entry.key == key),
-        Value::Scalar(..) | Value::List(_) => None,
-    };
-    found.map_or_else(|| Node::empty_section(section.spot), |entry| entry.node)
+    Ok(section.clone())
 }
