@@ -7,7 +7,7 @@ use std::{marker::PhantomData, sync::Arc};
 pub use inventory;
 
 #[cfg(feature = "inventory")]
-pub use crate::registry::registration::{NamedErrorType, Submission};
+pub use crate::registry::linked::{NamedErrorType, Submission};
 pub use crate::{
     handler::{
         BoxError, Fallback, FromContext, IntoOutcome, Outcome, ReceivedEvent,
@@ -22,7 +22,7 @@ pub use crate::{
         Jitter,
         decide::decide,
         decision::{Completion, Decision, FailedBecause, NoHandler},
-        resolve::{Candidates, Resolved, resolve},
+        resolve::{Resolved, resolve},
     },
 };
 use crate::{
@@ -34,8 +34,18 @@ use crate::{
 /// `u32`, by a path that a user's own type named `u32` cannot shadow.
 pub type Version = u32;
 
+/// In place of the crate `inventory`: without the feature the program names everything itself.
+#[cfg(not(feature = "inventory"))]
+pub mod inventory {
+    #[doc(hidden)]
+    #[macro_export]
+    macro_rules! __ignore {
+        ($($tokens:tt)*) => {};
+    }
+    pub use __ignore as submit;
+}
+
 /// Registers a handler when it is linked.
-#[cfg(feature = "inventory")]
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __submit {
@@ -49,7 +59,6 @@ macro_rules! __submit {
 }
 
 /// Registers the name of an error type when it is linked.
-#[cfg(feature = "inventory")]
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __submit_error_name {
@@ -58,22 +67,6 @@ macro_rules! __submit_error_name {
             $crate::__private::NamedErrorType::new::<$error>($name)
         }
     };
-}
-
-/// Expands to nothing: without the `inventory` feature the program names everything itself.
-#[cfg(not(feature = "inventory"))]
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __submit {
-    ($registered:ty, $of:ty) => {};
-}
-
-/// Expands to nothing: without the `inventory` feature the program names everything itself.
-#[cfg(not(feature = "inventory"))]
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __submit_error_name {
-    ($error:ty, $name:literal) => {};
 }
 
 pub use crate::{__submit as submit, __submit_error_name as submit_error_name};

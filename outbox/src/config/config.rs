@@ -52,10 +52,7 @@ pub struct Config {
     pub locking: LockingConfig,
     /// How long a lease lasts: another name of [`locking.lease`](LockingConfig::lease). Set one of
     /// the two.
-    #[serde(
-        with = "duration::optional_millis",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(with = "duration::millis", skip_serializing_if = "Option::is_none")]
     pub stuck_threshold: Option<Duration>,
     /// Whether the tables are created and migrated at the start.
     pub schema_initialization: SchemaInitializationConfig,

@@ -33,15 +33,12 @@ impl ErrorNames {
 
     /// The common names, and the names of every linked `#[error_name]`.
     pub(crate) fn linked() -> Result<Self, DuplicateErrorName> {
-        #[cfg_attr(
-            not(feature = "inventory"),
-            expect(unused_mut, reason = "nothing registers itself")
-        )]
-        let mut names = Self::built_in().clone();
+        let names = Self::built_in().clone();
         #[cfg(feature = "inventory")]
-        for (name, ty) in crate::registry::linked_error_types() {
-            names.insert(name, ty)?;
-        }
+        let names = crate::registry::linked::linked_error_types()
+            .try_fold(names, |mut names, (name, ty)| {
+                names.insert(name, ty).map(|()| names)
+            })?;
         Ok(names)
     }
 
@@ -51,18 +48,12 @@ impl ErrorNames {
         name: impl Into<Cow<'static, str>>,
         ty: ErrorType,
     ) -> Result<(), DuplicateErrorName> {
-        let name = name.into();
-        match self.types.get(&name) {
-            Some(known) if known.id != ty.id => {
-                let name = name.into_owned();
-                Err(DuplicateErrorName { name })
-            }
-            Some(_) => Ok(()),
-            None => {
-                self.types.insert(name, ty);
-                Ok(())
-            }
+        let (name, id) = (name.into(), ty.id);
+        if self.types.entry(name.clone()).or_insert(ty).id == id {
+            return Ok(());
         }
+        let name = name.into_owned();
+        Err(DuplicateErrorName { name })
     }
 
     /// The type of this name. The error has the most similar name.

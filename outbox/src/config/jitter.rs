@@ -1,68 +1,64 @@
 //! Reads and writes [`Jitter`]: `jitter: 500`, `jitter: full`, `jitter: 0.5`.
 
-use std::{fmt, time::Duration};
+use std::time::Duration;
 
 use serde::{
     Deserializer, Serializer,
-    de::{self, Visitor},
+    de::{self, Expected},
 };
 
-use super::duration;
+use super::duration::{self, Timed};
 use crate::retry::Jitter;
 
-/// The names of the modes.
+/// The names of [`MODES`].
 const WORDS: &[&str] = &["none", "full", "equal", "decorrelated"];
+/// The modes without a number.
+const MODES: [Jitter; 4] = [
+    Jitter::None,
+    Jitter::Full,
+    Jitter::Equal,
+    Jitter::Decorrelated,
+];
 /// The prefix of a duration that only lengthens delays, as the older policy `jittered` does.
 const ABOVE: &str = "above ";
 
 /// For `#[serde(with)]`.
 pub(super) fn serialize<S: Serializer>(jitter: &Jitter, serializer: S) -> Result<S::Ok, S::Error> {
     match *jitter {
-        Jitter::None => serializer.serialize_str("none"),
-        Jitter::Full => serializer.serialize_str("full"),
-        Jitter::Equal => serializer.serialize_str("equal"),
-        Jitter::Decorrelated => serializer.serialize_str("decorrelated"),
         Jitter::Proportional(share) => serializer.serialize_f64(share),
         Jitter::Around(spread) => serializer.serialize_str(&duration::to_text(spread)),
         Jitter::Above(spread) => {
             serializer.serialize_str(&format!("{ABOVE}{}", duration::to_text(spread)))
+        }
+        Jitter::None | Jitter::Full | Jitter::Equal | Jitter::Decorrelated => {
+            let mode = MODES.iter().position(|mode| mode == jitter);
+            serializer.serialize_str(WORDS[mode.unwrap_or_default()])
         }
     }
 }
 
 /// For `#[serde(with)]`.
 pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Jitter, D::Error> {
-    deserializer.deserialize_any(Wanted)
+    duration::read(
+        deserializer,
+        Duration::from_millis,
+        "a whole number of milliseconds, text such as \"500ms\", a share from 0.0 to 1.0, or one of `none`, `full`, `equal`, `decorrelated`",
+    )
 }
 
-struct Wanted;
-
-impl Visitor<'_> for Wanted {
-    type Value = Jitter;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(
-            "a whole number of milliseconds, text such as \"500ms\", a share from 0.0 to 1.0, or one of `none`, `full`, `equal`, `decorrelated`",
-        )
+impl Timed for Jitter {
+    fn of_duration(spread: Duration) -> Self {
+        if spread.is_zero() {
+            return Self::None;
+        }
+        Self::Around(spread)
     }
 
-    fn visit_bool<E: de::Error>(self, spread: bool) -> Result<Jitter, E> {
-        Ok(if spread { Jitter::Full } else { Jitter::None })
+    fn of_bool<E: de::Error>(spread: bool, _: &dyn Expected) -> Result<Self, E> {
+        Ok(if spread { Self::Full } else { Self::None })
     }
 
-    fn visit_i64<E: de::Error>(self, number: i64) -> Result<Jitter, E> {
-        self.visit_i128(number.into())
-    }
-
-    fn visit_u64<E: de::Error>(self, number: u64) -> Result<Jitter, E> {
-        self.visit_i128(number.into())
-    }
-
-    fn visit_i128<E: de::Error>(self, number: i128) -> Result<Jitter, E> {
-        duration::from_millis(number).map(around).map_err(E::custom)
-    }
-
-    fn visit_f64<E: de::Error>(self, share: f64) -> Result<Jitter, E> {
+    fn of_fraction<E: de::Error>(share: f64, _: &dyn Expected) -> Result<Self, E> {
         if share < 0.0 {
             return Err(E::custom("is negative; the minimum is 0"));
         }
@@ -71,33 +67,24 @@ impl Visitor<'_> for Wanted {
                 "is not a share from 0.0 to 1.0; write milliseconds without a fraction",
             ));
         }
-        Ok(Jitter::Proportional(share))
+        Ok(Self::Proportional(share))
     }
 
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<Jitter, E> {
-        Ok(match text {
-            "none" => Jitter::None,
-            "full" => Jitter::Full,
-            "equal" => Jitter::Equal,
-            "decorrelated" => Jitter::Decorrelated,
-            // A text without a digit is a misspelt mode; a text with one is a duration.
-            _ if !text.contains(|c: char| c.is_ascii_digit()) => {
-                return Err(E::unknown_variant(text, WORDS));
-            }
-            _ if text.starts_with('-') => return Err(E::custom("is negative; the minimum is 0")),
-            _ => match text.strip_prefix(ABOVE) {
-                Some(spread) => Jitter::Above(duration::from_text(spread).map_err(E::custom)?),
-                None => around(duration::from_text(text).map_err(E::custom)?),
-            },
-        })
-    }
-}
-
-fn around(spread: Duration) -> Jitter {
-    if spread.is_zero() {
-        Jitter::None
-    } else {
-        Jitter::Around(spread)
+    fn of_text<E: de::Error>(text: &str) -> Result<Self, E> {
+        if let Some(mode) = WORDS.iter().position(|word| *word == text) {
+            return Ok(MODES[mode]);
+        }
+        // A text without a digit is a misspelt mode; a text with one is a duration.
+        if !text.contains(|c: char| c.is_ascii_digit()) {
+            return Err(E::unknown_variant(text, WORDS));
+        }
+        if text.starts_with('-') {
+            return Err(E::custom("is negative; the minimum is 0"));
+        }
+        match text.strip_prefix(ABOVE) {
+            Some(spread) => Duration::of_text(spread).map(Self::Above),
+            None => Duration::of_text(text).map(Self::of_duration),
+        }
     }
 }
 

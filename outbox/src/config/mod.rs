@@ -14,21 +14,18 @@ mod check;
     reason = "the type that the room is named after"
 )]
 mod config;
+mod declare;
 mod duration;
 mod error;
 pub(crate) mod error_names;
 mod jitter;
 #[cfg(feature = "config")]
 mod load;
-mod locking;
-mod metrics;
-mod observability;
 mod place;
 mod policy;
-mod processing;
 mod retention;
 mod retry;
-mod schema_initialization;
+mod sections;
 mod written;
 
 pub use crate::record::limits::Limits;
@@ -37,15 +34,13 @@ pub use error::ConfigError;
 pub use error_names::DuplicateErrorName;
 #[cfg(feature = "config")]
 pub use load::{ConfigLoader, Format};
-pub use locking::LockingConfig;
-pub use metrics::MetricsConfig;
-pub use observability::ObservabilityConfig;
 pub use place::Place;
 pub use policy::{
     BasePolicy, ExponentialConfig, FixedConfig, JitteredConfig, LinearConfig, PolicyConfig,
     PolicyKind,
 };
-pub use processing::ProcessingConfig;
 pub use retention::Retention;
 pub use retry::RetryConfig;
-pub use schema_initialization::SchemaInitializationConfig;
+pub use sections::{
+    LockingConfig, MetricsConfig, ObservabilityConfig, ProcessingConfig, SchemaInitializationConfig,
+};

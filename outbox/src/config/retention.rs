@@ -1,13 +1,10 @@
 //! [`Retention`]: how long finished records are kept, `retention: 7d`.
 
-use std::{fmt, time::Duration};
+use std::time::Duration;
 
-use serde::{
-    Deserialize, Deserializer, Serialize, Serializer,
-    de::{self, Visitor},
-};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use super::duration;
+use super::duration::{self, Timed};
 
 /// How long completed and discarded records are kept.
 ///
@@ -51,40 +48,25 @@ impl Serialize for Retention {
 
 impl<'de> Deserialize<'de> for Retention {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Wanted)
+        duration::read(
+            deserializer,
+            Duration::from_millis,
+            "`delete`, `forever`, text such as \"7d\", or a whole number of milliseconds",
+        )
     }
 }
 
-struct Wanted;
-
-impl Visitor<'_> for Wanted {
-    type Value = Retention;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("`delete`, `forever`, text such as \"7d\", or a whole number of milliseconds")
+impl Timed for Retention {
+    fn of_duration(duration: Duration) -> Self {
+        Self::For(duration)
     }
 
-    fn visit_i64<E: de::Error>(self, number: i64) -> Result<Retention, E> {
-        self.visit_i128(number.into())
-    }
-
-    fn visit_u64<E: de::Error>(self, number: u64) -> Result<Retention, E> {
-        self.visit_i128(number.into())
-    }
-
-    fn visit_i128<E: de::Error>(self, number: i128) -> Result<Retention, E> {
-        let time = duration::from_millis(number).map_err(E::custom)?;
-        Ok(Retention::For(time))
-    }
-
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<Retention, E> {
+    fn of_text<E: de::Error>(text: &str) -> Result<Self, E> {
         match text {
-            "delete" => Ok(Retention::Delete),
-            "forever" => Ok(Retention::Forever),
-            text if text.starts_with(|first: char| first.is_ascii_digit()) => {
-                duration::from_text(text)
-                    .map(Retention::For)
-                    .map_err(E::custom)
+            "delete" => Ok(Self::Delete),
+            "forever" => Ok(Self::Forever),
+            _ if text.starts_with(|first: char| first.is_ascii_digit()) => {
+                Duration::of_text(text).map(Self::For)
             }
             _ => Err(E::custom(
                 "is not `delete`, `forever` or a duration such as \"7d\"",

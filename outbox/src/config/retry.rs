@@ -58,11 +58,10 @@ impl Retry {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn from_config(config: &RetryConfig) -> RetryBuilder {
+        let policy = config.default.clone().unwrap_or_default();
         match ErrorNames::linked() {
-            Ok(names) => config.builder_with(&names),
-            Err(duplicate) => config
-                .builder_with(ErrorNames::built_in())
-                .mistaken(duplicate.into()),
+            Ok(names) => policy.builder_with(&names),
+            Err(duplicate) => policy.builder().mistaken(duplicate.into()),
         }
     }
 }
@@ -73,14 +72,6 @@ impl RetryConfig {
     pub(crate) fn pinned_max_retries(&self) -> Option<u32> {
         self.pin_at_schedule
             .then(|| self.default.clone().unwrap_or_default().max_retries)
-    }
-
-    /// [`Retry::from_config`] with the names that the user registered.
-    pub(crate) fn builder_with(&self, names: &ErrorNames) -> RetryBuilder {
-        match &self.default {
-            Some(policy) => policy.builder_with(names),
-            None => PolicyConfig::default().builder_with(names),
-        }
     }
 }
 
@@ -96,11 +87,9 @@ const KEYS: &[&str] = &[
     "jittered",
     "include-exceptions",
     "exclude-exceptions",
-    PIN_AT_SCHEDULE,
-    POLICIES,
+    "pin-at-schedule",
+    "policies",
 ];
-const PIN_AT_SCHEDULE: &str = "pin-at-schedule";
-const POLICIES: &str = "policies";
 
 // Not derived: `#[serde(flatten)]` would lose the check for unknown keys, the places of mistakes, and
 // whether the section has a key of the default policy.
@@ -121,23 +110,16 @@ impl<'de> Visitor<'de> for Section {
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<RetryConfig, A::Error> {
         let mut config = RetryConfig::default();
-        let mut given = false;
-        let policy = PolicyConfig::deserialize(MapAccessDeserializer::new(PolicyKeys {
-            map,
-            config: &mut config,
-            given: &mut given,
-        }))?;
-        config.default = given.then_some(policy);
+        let keys = PolicyKeys(map, &mut config);
+        let policy = PolicyConfig::deserialize(MapAccessDeserializer::new(keys))?;
+        config.default = config.default.map(|_| policy);
         Ok(config)
     }
 }
 
-/// The keys of the default policy. The other keys of the section are stored in `config`.
-struct PolicyKeys<'a, A> {
-    map: A,
-    config: &'a mut RetryConfig,
-    given: &'a mut bool,
-}
+/// The keys of the default policy. The other keys of the section are stored in the configuration,
+/// and that there is a default policy.
+struct PolicyKeys<'a, A>(A, &'a mut RetryConfig);
 
 impl<'de, A: MapAccess<'de>> MapAccess<'de> for PolicyKeys<'_, A> {
     type Error = A::Error;
@@ -146,13 +128,14 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for PolicyKeys<'_, A> {
         &mut self,
         seed: K,
     ) -> Result<Option<K::Value>, A::Error> {
-        while let Some(key) = self.map.next_key::<String>()? {
+        let Self(map, config) = self;
+        while let Some(key) = map.next_key::<String>()? {
             match &*key {
-                PIN_AT_SCHEDULE => self.config.pin_at_schedule = self.map.next_value()?,
-                POLICIES => self.config.policies = self.map.next_value()?,
+                "pin-at-schedule" => config.pin_at_schedule = map.next_value()?,
+                "policies" => config.policies = map.next_value()?,
                 key if !KEYS.contains(&key) => return Err(A::Error::unknown_field(key, KEYS)),
                 _ => {
-                    *self.given = true;
+                    config.default.get_or_insert_default();
                     return seed.deserialize(key.into_deserializer()).map(Some);
                 }
             }
@@ -161,7 +144,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for PolicyKeys<'_, A> {
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, A::Error> {
-        self.map.next_value_seed(seed)
+        self.0.next_value_seed(seed)
     }
 }
 

@@ -2,11 +2,9 @@
 
 use std::time::Duration;
 
-use serde::Deserialize;
-
 use super::{
     Config, LockingConfig, MetricsConfig, ObservabilityConfig, ProcessingConfig, RetryConfig,
-    SchemaInitializationConfig, duration,
+    SchemaInitializationConfig, declare::sections, duration,
 };
 
 /// The keys of [`Written`]. The loader recognises with them a key outside of our section.
@@ -24,22 +22,22 @@ pub(super) const KEYS: [&str; 10] = [
     "exclude-exceptions",
 ];
 
-/// A [`Config`] as a file may have it: the lists of errors are in `retry`, or at the top level.
-#[derive(Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-pub(super) struct Written {
-    #[serde(with = "duration::millis")]
-    poll_interval: Duration,
-    locking: LockingConfig,
-    #[serde(with = "duration::optional_millis")]
-    stuck_threshold: Option<Duration>,
-    schema_initialization: SchemaInitializationConfig,
-    processing: ProcessingConfig,
-    metrics: MetricsConfig,
-    observability: ObservabilityConfig,
-    retry: RetryConfig,
-    include_exceptions: Vec<String>,
-    exclude_exceptions: Vec<String>,
+sections! {
+    /// A [`Config`] as a file may have it: the lists of errors are in `retry`, or at the top level.
+    pub(super) struct Written {
+        #[serde(with = "duration::millis")]
+        poll_interval: Duration = Duration::from_secs(5),
+        locking: LockingConfig = LockingConfig::default(),
+        #[serde(with = "duration::millis")]
+        stuck_threshold: Option<Duration> = None,
+        schema_initialization: SchemaInitializationConfig = SchemaInitializationConfig::default(),
+        processing: ProcessingConfig = ProcessingConfig::default(),
+        metrics: MetricsConfig = MetricsConfig::default(),
+        observability: ObservabilityConfig = ObservabilityConfig::default(),
+        retry: RetryConfig = RetryConfig::default(),
+        include_exceptions: Vec<String> = Vec::new(),
+        exclude_exceptions: Vec<String> = Vec::new(),
+    }
 }
 
 impl From<Written> for Config {
@@ -59,23 +57,6 @@ impl From<Written> for Config {
             metrics: written.metrics,
             observability: written.observability,
             retry,
-        }
-    }
-}
-
-impl Default for Written {
-    fn default() -> Self {
-        Self {
-            poll_interval: Duration::from_secs(5),
-            locking: LockingConfig::default(),
-            stuck_threshold: None,
-            schema_initialization: SchemaInitializationConfig::default(),
-            processing: ProcessingConfig::default(),
-            metrics: MetricsConfig::default(),
-            observability: ObservabilityConfig::default(),
-            retry: RetryConfig::default(),
-            include_exceptions: Vec::new(),
-            exclude_exceptions: Vec::new(),
         }
     }
 }

@@ -10,7 +10,8 @@ use std::{
 };
 
 use super::{
-    Problem, Registered, Registration, Registry, RegistryError,
+    HandlerEntry, Problem, Registered, Registration, Registry, RegistryError,
+    handler_entry::Transactions,
     policies::{Policies, Policy},
 };
 use crate::{
@@ -150,26 +151,27 @@ impl RegistryBuilder {
         }
         let mut registrations = self.registrations;
         registrations.sort_by_key(|registration| (registration.id, registration.location));
-        let by_id = index(&registrations, &mut problems);
+        check_ids(&registrations, &mut problems);
 
         let names = error_names(self.error_types, &mut problems);
         let policies = Policies::check(self.global, self.named, &self.retry, &names, &mut problems);
         let mut handlers = Vec::with_capacity(registrations.len());
         for registration in registrations {
-            check_arguments(registration, &self.states, &mut problems);
-            check_transaction(registration, self.database, &mut problems);
-            if let Some(mut entry) = policies.resolve(registration, &self.states, &mut problems) {
-                entry.log = AttemptLog::new(self.log_keys);
-                handlers.push(entry);
+            let transactions =
+                check_arguments(registration, &self.states, self.database, &mut problems);
+            if let Some(resolved) = policies.resolve(registration, &self.states, &mut problems) {
+                handlers.push(HandlerEntry {
+                    registration,
+                    resolved,
+                    log: AttemptLog::new(self.log_keys),
+                    transactions,
+                });
             }
         }
         RegistryError::check(problems)?;
 
-        let registry = Registry {
-            handlers,
-            by_id,
-            states: Arc::new(self.states),
-        };
+        let states = Arc::new(self.states);
+        let registry = Registry { handlers, states };
         for handler in &registry.handlers() {
             tracing::debug!(
                 handler = handler.id,
@@ -185,78 +187,69 @@ impl RegistryBuilder {
     }
 }
 
-/// Every id and alias with the handler's index in `registrations`. Ids and aliases share one
-/// namespace.
-fn index(
-    registrations: &[&'static Registration],
-    problems: &mut Vec<Problem>,
-) -> HashMap<&'static str, usize> {
-    let mut by_id = HashMap::new();
-    for (position, registration) in registrations.iter().enumerate() {
+/// Checks ids and aliases, which share one namespace.
+fn check_ids(registrations: &[&'static Registration], problems: &mut Vec<Problem>) {
+    let mut known = HashMap::new();
+    for registration in registrations {
         for id in [registration.id].iter().chain(registration.aliases) {
             let location = registration.location;
             if id.len() > LONGEST_NAME {
                 problems.push(Problem::LongId { id, location });
             }
-            if let Some(first) = by_id.insert(*id, position) {
+            if let Some(first) = known.insert(*id, location) {
                 problems.push(Problem::DuplicateId {
                     id,
-                    first: registrations[first].location,
+                    first,
                     second: location,
                 });
             }
         }
     }
-    by_id
 }
 
-/// Checks that the program gave every state that a handler and its fallback take.
-fn check_arguments(registration: &Registration, states: &States, problems: &mut Vec<Problem>) {
-    let (handler, location) = (registration.id, registration.location);
-    let mut requirements = Requirements::default();
-    (registration.requires)(&mut requirements);
-    if requirements.failure {
-        problems.push(Problem::FailureArgument { handler, location });
-    }
-    if let Some(fallback) = registration.fallback {
-        (fallback.requires)(&mut requirements);
-    }
-    requirements.states.sort_by_key(|state| state.name);
-    requirements.states.dedup();
-    for state in requirements.states {
-        if !states.has(state.ty) {
-            let ty = state.name;
-            problems.push(Problem::MissingState {
-                handler,
-                ty,
-                location,
-            });
-        }
-    }
-}
-
-/// Checks that a handler's `Tx` is of the outbox's database. Without an outbox there is nothing to
-/// compare with, and an attempt of such a handler fails.
-fn check_transaction(
+/// Checks what a handler and its fallback take: every state is there, and a `Tx` is of the outbox's
+/// database. Without an outbox there is no database to compare with, and an attempt of such a handler
+/// fails.
+fn check_arguments(
     registration: &Registration,
+    states: &States,
     database: Option<(TypeId, &'static str)>,
     problems: &mut Vec<Problem>,
-) {
-    let mut requirements = Requirements::default();
-    (registration.requires)(&mut requirements);
-    if let Some(fallback) = registration.fallback {
-        (fallback.requires)(&mut requirements);
+) -> Transactions {
+    let (handler, location) = (registration.id, registration.location);
+    let required_by = |requires: fn(&mut Requirements)| {
+        let mut requirements = Requirements::default();
+        requires(&mut requirements);
+        requirements
+    };
+    let by_handler = required_by(registration.requires);
+    let fallback = registration.fallback;
+    let by_fallback = fallback.map_or_else(Requirements::default, |f| required_by(f.requires));
+    if by_handler.failure {
+        problems.push(Problem::FailureArgument { handler, location });
     }
-    if let (Some(taken), Some((ty, outbox))) = (requirements.transaction, database)
-        && taken.ty != ty
+    let mut missing = [by_handler.states, by_fallback.states].concat();
+    missing.retain(|state| !states.has(state.ty));
+    missing.sort_by_key(|state| state.name);
+    missing.dedup();
+    problems.extend(missing.iter().map(|state| Problem::MissingState {
+        handler,
+        ty: state.name,
+        location,
+    }));
+    let taken = [by_handler.transaction, by_fallback.transaction];
+    if let Some((ty, outbox)) = database
+        && let Some(other) = taken.iter().flatten().find(|taken| taken.ty != ty)
     {
         problems.push(Problem::OtherDatabase {
-            handler: registration.id,
-            taken: taken.name,
+            handler,
+            taken: other.name,
             outbox,
-            location: registration.location,
+            location,
         });
     }
+    let [handler, fallback] = taken.map(|transaction| transaction.is_some());
+    Transactions { handler, fallback }
 }
 
 /// The names of all error types: built-in, linked, and given to the builder.

@@ -1,20 +1,17 @@
 //! [`HandlerEntry`]: one handler of a registry.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{fmt, time::Duration};
 
-use super::{PermanentFailure, Registration};
+use super::{PermanentFailure, Registration, policies::Policy};
 use crate::{
-    handler::Requirements,
-    retry::{PolicySource, RetryPolicy},
+    retry::{PolicySource, Resolved, RetryPolicy},
     telemetry::trace::AttemptLog,
 };
 
 /// One handler of a [`Registry`](crate::Registry), with the retry policy that applies to it.
 pub struct HandlerEntry {
     pub(crate) registration: &'static Registration,
-    pub(crate) policy: Arc<dyn RetryPolicy>,
-    pub(super) source: PolicySource,
-    pub(super) shadows: Vec<PolicySource>,
+    pub(super) resolved: Resolved<Policy>,
     /// Writes the log lines about its attempts.
     pub(crate) log: AttemptLog,
     pub(crate) transactions: Transactions,
@@ -28,19 +25,6 @@ pub(crate) struct Transactions {
 }
 
 impl Transactions {
-    pub(super) fn of(registration: &Registration) -> Self {
-        let takes_one = |requires: fn(&mut Requirements)| {
-            let mut requirements = Requirements::default();
-            requires(&mut requirements);
-            requirements.transaction.is_some()
-        };
-        let fallback = registration.fallback;
-        Self {
-            handler: takes_one(registration.requires),
-            fallback: fallback.is_some_and(|fallback| takes_one(fallback.requires)),
-        }
-    }
-
     pub(crate) fn any(self) -> bool {
         self.handler || self.fallback
     }
@@ -56,13 +40,13 @@ impl HandlerEntry {
     /// The retry policy that applies to the handler.
     #[must_use]
     pub fn policy(&self) -> &dyn RetryPolicy {
-        &*self.policy
+        &*self.resolved.policy
     }
 
     /// Where the policy was set.
     #[must_use]
     pub fn policy_source(&self) -> PolicySource {
-        self.source
+        self.resolved.source
     }
 
     /// The time limit of one invocation.
@@ -88,8 +72,8 @@ impl fmt::Debug for HandlerEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HandlerEntry")
             .field("id", &self.registration.id)
-            .field("policy", &self.policy.describe())
-            .field("source", &self.source)
+            .field("policy", &self.policy().describe())
+            .field("source", &self.resolved.source)
             .finish_non_exhaustive()
     }
 }

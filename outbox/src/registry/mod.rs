@@ -15,6 +15,8 @@
 mod builder;
 mod handler_entry;
 mod handler_ix;
+#[cfg(feature = "inventory")]
+pub(crate) mod linked;
 pub(crate) mod nearest;
 mod policies;
 mod problem;
@@ -31,8 +33,6 @@ pub use builder::RegistryBuilder;
 pub use handler_entry::HandlerEntry;
 pub(crate) use handler_ix::{HandlerIx, PerHandler};
 pub use problem::{PolicyPlace, Problem, RegistryError};
-#[cfg(feature = "inventory")]
-pub(crate) use registration::linked_error_types;
 pub(crate) use registration::{
     AttributePolicy, EventMatch, Instances, Invocation, Registration, TypedEvent,
 };

@@ -2,16 +2,11 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::{
-    AttributePolicy, HandlerEntry, Instances, PolicyPlace, Problem, Registration,
-    handler_entry::Transactions,
-};
+use super::{AttributePolicy, Instances, PolicyPlace, Problem, Registration, nearest::nearest};
 use crate::{
-    config::{RetryConfig, error_names::ErrorNames},
+    config::{PolicyConfig, RetryConfig, error_names::ErrorNames},
     handler::States,
-    registry::nearest::nearest,
-    retry::{Candidates, IntoPolicy as _, PolicyError, Retry, RetryPolicy, resolve},
-    telemetry::trace::AttemptLog,
+    retry::{IntoPolicy as _, PolicyError, PolicySource, Resolved, Retry, RetryPolicy, resolve},
 };
 
 pub(super) type Policy = Arc<dyn RetryPolicy>;
@@ -34,64 +29,49 @@ impl Policies {
         names: &ErrorNames,
         problems: &mut Vec<Problem>,
     ) -> Self {
+        let build = |policy: &PolicyConfig| policy.builder_with(names).into_policy();
         for (name, policy) in &retry.policies {
-            named
-                .entry(name.clone())
-                .or_insert_with(|| policy.builder_with(names).into_policy());
+            named.entry(name.clone()).or_insert_with(|| build(policy));
         }
-        let configured = retry
-            .default
-            .as_ref()
-            .map(|policy| policy.builder_with(names).into_policy());
-        let default = RetryConfig::default().builder_with(names).into_policy();
         let mut checked = |place: PolicyPlace, policy: Result<Policy, PolicyError>| {
             policy
                 .map_err(|source| problems.push(Problem::Policy { place, source }))
                 .ok()
         };
+        let global = global.and_then(|policy| checked(PolicyPlace::Global, policy));
+        let named = named.into_iter().map(|(name, policy)| {
+            let policy = checked(PolicyPlace::Named(name.clone()), policy);
+            (name, policy)
+        });
         Self {
-            global: global.and_then(|policy| checked(PolicyPlace::Global, policy)),
-            named: named
-                .into_iter()
-                .map(|(name, policy)| {
-                    let policy = checked(PolicyPlace::Named(name.clone()), policy);
-                    (name, policy)
-                })
-                .collect(),
-            configured: configured.and_then(|policy| checked(PolicyPlace::Configuration, policy)),
-            default: checked(PolicyPlace::Default, default)
+            global,
+            named: named.collect(),
+            configured: (retry.default.as_ref())
+                .and_then(|policy| checked(PolicyPlace::Configuration, build(policy))),
+            default: checked(PolicyPlace::Default, build(&PolicyConfig::default()))
                 .unwrap_or_else(|| Arc::new(Retry::default())),
         }
     }
 
-    /// The handler with its policy. `None` if its `#[retryable]` is wrong, which is then reported.
+    /// The policy of a handler. `None` if its `#[retryable]` is wrong, which is then reported.
     pub(super) fn resolve(
         &self,
-        registration: &'static Registration,
+        registration: &Registration,
         states: &States,
         problems: &mut Vec<Problem>,
-    ) -> Option<HandlerEntry> {
+    ) -> Option<Resolved<Policy>> {
+        let of_trait = (registration.of_trait).and_then(|policy| policy(&Instances(states)));
         let of_attribute = match registration.of_attribute {
             None => None,
             Some(attribute) => Some(self.of_attribute(attribute, registration, problems)?),
         };
-        let resolved = resolve(Candidates {
-            of_trait: registration
-                .of_trait
-                .and_then(|policy| policy(&Instances(states))),
-            of_attribute,
-            global: self.global.clone(),
-            configured: self.configured.clone(),
-            default: self.default.clone(),
-        });
-        Some(HandlerEntry {
-            registration,
-            transactions: Transactions::of(registration),
-            policy: resolved.policy,
-            source: resolved.source,
-            shadows: resolved.shadows,
-            log: AttemptLog::default(),
-        })
+        let set = [
+            (PolicySource::Trait, of_trait),
+            (PolicySource::Attribute, of_attribute),
+            (PolicySource::Global, self.global.clone()),
+            (PolicySource::Configuration, self.configured.clone()),
+        ];
+        Some(resolve(set, self.default.clone()))
     }
 
     fn of_attribute(
@@ -101,30 +81,28 @@ impl Policies {
         problems: &mut Vec<Problem>,
     ) -> Option<Policy> {
         let (handler, location) = (registration.id, registration.location);
-        match attribute {
-            AttributePolicy::Built(policy) => policy()
-                .map_err(|source| {
-                    problems.push(Problem::HandlerPolicy {
-                        handler,
-                        location,
-                        source,
-                    });
-                })
-                .ok(),
+        let problem = match attribute {
+            AttributePolicy::Built(policy) => match policy() {
+                Ok(policy) => return Some(policy),
+                Err(source) => Problem::HandlerPolicy {
+                    handler,
+                    location,
+                    source,
+                },
+            },
             AttributePolicy::Named(name) => match self.named.get(name) {
                 // `check` has reported a named policy that cannot be built.
-                Some(policy) => policy.clone(),
-                None => {
-                    let names = self.named.keys().map(String::as_str);
-                    problems.push(Problem::UnknownPolicy {
-                        name,
-                        nearest: nearest(name, names).map(ToOwned::to_owned),
-                        handler,
-                        location,
-                    });
-                    None
-                }
+                Some(policy) => return policy.clone(),
+                None => Problem::UnknownPolicy {
+                    name,
+                    nearest: nearest(name, self.named.keys().map(String::as_str))
+                        .map(str::to_owned),
+                    handler,
+                    location,
+                },
             },
-        }
+        };
+        problems.push(problem);
+        None
     }
 }

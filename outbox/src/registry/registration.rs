@@ -1,13 +1,10 @@
 //! [`Registration`]: what `#[outbox_handler]` generates for each handler. It consists of constants
-//! and function pointers, so no code runs before the registry is built. Only this file names
-//! `inventory`.
+//! and function pointers, so no code runs before the registry is built.
 
 use std::{fmt, pin::Pin, sync::Arc, time::Duration};
 
 use serde::Serialize;
 
-#[cfg(feature = "inventory")]
-use crate::retry::filter::ErrorType;
 use crate::{
     handler::{Context, Outcome, Requirements, States},
     record::NamePattern,
@@ -99,6 +96,13 @@ pub struct TypedEvent {
     pub type_name: fn() -> &'static str,
 }
 
+impl Registration {
+    /// Whether the handler has this id, or had it before it was renamed.
+    pub(super) fn is_called(&self, id: &str) -> bool {
+        self.id == id || self.aliases.contains(&id)
+    }
+}
+
 impl EventMatch {
     pub(crate) fn accepts(&self, event: &str) -> bool {
         match self {
@@ -156,55 +160,4 @@ impl fmt::Display for Location {
 pub trait Registered<Of = ()> {
     #[doc(hidden)]
     const REGISTRATIONS: &'static [Registration];
-}
-
-/// Handlers that are registered because they are linked.
-#[cfg(feature = "inventory")]
-#[derive(Debug)]
-pub struct Submission(pub &'static [Registration]);
-
-#[cfg(feature = "inventory")]
-inventory::collect!(Submission);
-
-/// The name of an error type, registered because it is linked.
-#[cfg(feature = "inventory")]
-#[expect(
-    missing_debug_implementations,
-    reason = "only generated code makes one"
-)]
-pub struct NamedErrorType {
-    /// The name in a configuration.
-    pub name: &'static str,
-    pub(crate) ty: fn() -> ErrorType,
-}
-
-#[cfg(feature = "inventory")]
-impl NamedErrorType {
-    /// Names the type `E`.
-    #[must_use]
-    pub const fn new<E: std::error::Error + 'static>(name: &'static str) -> Self {
-        Self {
-            name,
-            ty: ErrorType::of::<E>,
-        }
-    }
-}
-
-#[cfg(feature = "inventory")]
-inventory::collect!(NamedErrorType);
-
-/// Every handler that is linked into this program, in any order.
-#[cfg(feature = "inventory")]
-pub(super) fn linked() -> impl Iterator<Item = &'static Registration> {
-    inventory::iter::<Submission>
-        .into_iter()
-        .flat_map(|submission| submission.0)
-}
-
-/// Every error type that has a name and is linked into this program.
-#[cfg(feature = "inventory")]
-pub(crate) fn linked_error_types() -> impl Iterator<Item = (&'static str, ErrorType)> {
-    inventory::iter::<NamedErrorType>
-        .into_iter()
-        .map(|named| (named.name, (named.ty)()))
 }

@@ -1,9 +1,7 @@
 //! [`Registry`]: the handlers of this process.
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
-#[cfg(feature = "inventory")]
-use super::registration;
 use super::{
     EventMatch, HandlerEntry, HandlerIx, NoHandler, PerHandler, Problem, RegistryBuilder,
     RegistryError, Report, nearest::nearest,
@@ -30,8 +28,6 @@ use crate::handler::States;
 pub struct Registry {
     /// Sorted by id, because the linker gives no order that means anything.
     pub(super) handlers: Vec<HandlerEntry>,
-    /// Ids and aliases, each with an index into `handlers`.
-    pub(super) by_id: HashMap<&'static str, usize>,
     pub(super) states: Arc<States>,
 }
 
@@ -48,13 +44,13 @@ impl Registry {
     /// A test should name its handlers with [`builder`](Self::builder).
     #[cfg(feature = "inventory")]
     pub fn linked() -> RegistryBuilder {
-        registration::linked().fold(Self::builder(), RegistryBuilder::register)
+        super::linked::linked().fold(Self::builder(), RegistryBuilder::register)
     }
 
     /// Describes each handler: id, event, policy, where the policy was set, source location.
     #[must_use]
     pub fn handlers(&self) -> Report {
-        Report::of(self.handlers.iter())
+        Report::of(&self.handlers)
     }
 
     /// The handlers that take events of this name, sorted by id.
@@ -67,7 +63,8 @@ impl Registry {
     /// The handler with this id or alias.
     #[must_use]
     pub fn handler(&self, id: &str) -> Option<&HandlerEntry> {
-        self.handlers.get(*self.by_id.get(id)?)
+        let mut handlers = self.handlers.iter();
+        handlers.find(|entry| entry.registration.is_called(id))
     }
 
     /// Checks that each of these events has a handler. Call it in a test, or at the start of a

@@ -61,8 +61,8 @@ pub struct HandlerReport {
 }
 
 impl Report {
-    pub(super) fn of<'a>(handlers: impl Iterator<Item = &'a HandlerEntry>) -> Self {
-        let handlers = handlers.map(HandlerReport::of).collect();
+    pub(super) fn of(handlers: &[HandlerEntry]) -> Self {
+        let handlers = handlers.iter().map(HandlerReport::of).collect();
         Self { handlers }
     }
 
@@ -98,9 +98,9 @@ impl HandlerReport {
                 EventMatch::Typed(typed) => Some((typed.type_name)()),
                 EventMatch::Patterns(_) => None,
             },
-            policy: entry.policy.describe(),
-            source: entry.source,
-            shadows: entry.shadows.clone(),
+            policy: entry.policy().describe(),
+            source: entry.resolved.source,
+            shadows: entry.resolved.shadows.clone(),
             timeout_ms: registration.timeout.map(|timeout| timeout.as_millis()),
             concurrency: registration.concurrency,
             on_permanent_failure: registration.on_permanent_failure,
@@ -121,12 +121,11 @@ impl fmt::Display for Report {
 
 impl fmt::Display for HandlerReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (id, event, policy, source) = (self.id, &self.event, &self.policy, self.source);
         write!(
             f,
-            "{}\n  event   {}\n  policy  {}",
-            self.id, self.event, self.policy
+            "{id}\n  event   {event}\n  policy  {policy}\n  source  {source}"
         )?;
-        write!(f, "\n  source  {}", self.source)?;
         if !self.shadows.is_empty() {
             let shadowed: Vec<String> = self.shadows.iter().map(ToString::to_string).collect();
             write!(f, " (shadows {})", shadowed.join(", "))?;

@@ -69,9 +69,8 @@ impl Router {
 
     /// The handler that has this id, or had it before it was renamed.
     pub(crate) fn by_id(&self, id: &str) -> Option<HandlerIx> {
-        let is_it = |handler: &Registration| handler.id == id || handler.aliases.contains(&id);
         let mut handlers = self.handlers.iter();
-        let found = handlers.find(|(_, registration)| is_it(registration))?;
-        Some(found.0)
+        let (handler, _) = handlers.find(|(_, registration)| registration.is_called(id))?;
+        Some(handler)
     }
 }

@@ -14,7 +14,7 @@
 
 use std::time::Duration;
 
-use super::random::{Random, between, nanos};
+use super::random::{Random, between};
 
 /// A back-off of your own, for [`RetryBuilder::backoff`](crate::retry::RetryBuilder::backoff).
 ///
@@ -96,22 +96,10 @@ pub fn decorrelated(
     between(random, initial, high)
 }
 
-/// `duration * factor`, rounded to nanoseconds, at most `Duration::MAX`.
+/// `duration * factor`, rounded to nanoseconds: at least zero, at most `Duration::MAX`.
 pub(crate) fn scale(duration: Duration, factor: f64) -> Duration {
-    // A `Duration` holds up to 2^94 nanoseconds. Above 2^53 a float is not exact, but its error stays
-    // below a millionth of the delay.
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "see above: the relative error is below 2^-52"
-    )]
-    let product = duration.as_nanos() as f64 * factor;
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "`as` saturates, and takes NaN and negative numbers to zero"
-    )]
-    let rounded = product.round() as u128;
-    nanos(rounded)
+    let seconds = duration.as_secs_f64() * factor;
+    Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX)
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use super::{
     backoff::Backoff,
     curve::Curve,
     filter::{ErrorType, Filter},
-    jitter::Delays,
+    random::between,
 };
 use crate::handler::HandlerError;
 
@@ -44,9 +44,7 @@ impl Retry {
     pub const fn builder() -> RetryBuilder {
         RetryBuilder {
             max_retries: 3,
-            curve: Curve::Fixed {
-                delay: Duration::from_secs(5),
-            },
+            curve: Curve::Fixed(Duration::from_secs(5)),
             custom: None,
             jitter: Jitter::None,
             filter: Filter::new(),
@@ -113,29 +111,23 @@ impl RetryBuilder {
 
     /// The same delay after every failure.
     pub const fn fixed(mut self, delay: Duration) -> Self {
-        self.curve = Curve::Fixed { delay };
+        self.curve = Curve::Fixed(delay);
         self
     }
 
     /// The delay is `initial` after the first failure and grows by `increment` with each further
     /// failure, up to `max`.
     pub const fn linear(mut self, initial: Duration, increment: Duration, max: Duration) -> Self {
-        self.curve = Curve::Linear {
-            initial,
-            increment,
-            max,
-        };
+        let by = increment;
+        self.curve = Curve::Linear { initial, by, max };
         self
     }
 
     /// The delay is `initial` after the first failure and is multiplied by `multiplier` with each
     /// further failure, up to `max`.
     pub const fn exponential(mut self, initial: Duration, multiplier: f64, max: Duration) -> Self {
-        self.curve = Curve::Exponential {
-            initial,
-            multiplier,
-            max,
-        };
+        let by = multiplier;
+        self.curve = Curve::Exponential { initial, by, max };
         self
     }
 
@@ -160,14 +152,16 @@ impl RetryBuilder {
 
     /// Retries an error of type `E`, and an error whose chain of sources contains one. With this
     /// rule or [`retry_if`](Self::retry_if), errors that no rule names are not retried.
-    pub fn retry_on<E: Error + 'static>(self) -> Self {
-        self.retry_on_type(ErrorType::of::<E>())
+    pub fn retry_on<E: Error + 'static>(mut self) -> Self {
+        self.filter.only.push(ErrorType::of::<E>());
+        self
     }
 
     /// Never retries an error of type `E`, nor an error whose chain of sources contains one. This
     /// rule wins over all others.
-    pub fn no_retry_on<E: Error + 'static>(self) -> Self {
-        self.no_retry_on_type(ErrorType::of::<E>())
+    pub fn no_retry_on<E: Error + 'static>(mut self) -> Self {
+        self.filter.never.push(ErrorType::of::<E>());
+        self
     }
 
     /// Retries an error for which the predicate returns `true`. With this rule or
@@ -186,13 +180,8 @@ impl RetryBuilder {
         self
     }
 
-    pub(crate) fn retry_on_type(mut self, ty: ErrorType) -> Self {
-        self.filter.only.push(ty);
-        self
-    }
-
-    pub(crate) fn no_retry_on_type(mut self, ty: ErrorType) -> Self {
-        self.filter.never.push(ty);
+    pub(crate) fn on_types(mut self, only: Vec<ErrorType>, never: Vec<ErrorType>) -> Self {
+        (self.filter.only, self.filter.never) = (only, never);
         self
     }
 
@@ -233,15 +222,11 @@ impl RetryPolicy for Retry {
 
     fn next_delay(&self, failure_count: u32) -> Duration {
         let settings = &self.settings;
-        let delays = Delays {
-            initial: settings.base(1),
-            previous: settings.base(failure_count.saturating_sub(1).max(1)),
-            base: settings.base(failure_count.max(1)),
-            max: settings.curve.max(),
-        };
+        let base = |failure_count| settings.base(failure_count);
+        let (low, high) = (settings.jitter).interval(failure_count, base, settings.curve.max());
         match &settings.random {
-            Some(random) => settings.jitter.apply(&delays, &**random),
-            None => settings.jitter.apply(&delays, &ThreadRandom),
+            Some(random) => between(&**random, low, high),
+            None => between(&ThreadRandom, low, high),
         }
     }
 
@@ -261,11 +246,8 @@ impl RetryPolicy for Retry {
 impl fmt::Display for Retry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let settings = &self.settings;
-        write!(
-            f,
-            "{}, max {} retries",
-            settings.curve, settings.max_retries
-        )?;
+        let (curve, max_retries) = (settings.curve, settings.max_retries);
+        write!(f, "{curve}, max {max_retries} retries")?;
         if settings.jitter != Jitter::None {
             write!(f, ", {}", settings.jitter)?;
         }

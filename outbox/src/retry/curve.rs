@@ -9,17 +9,17 @@ use super::{PolicyDuration, PolicyError, backoff};
 /// How delays grow from one failure to the next.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Curve {
-    Fixed {
-        delay: Duration,
-    },
+    Fixed(Duration),
+    /// `by` is added after each further failure.
     Linear {
         initial: Duration,
-        increment: Duration,
+        by: Duration,
         max: Duration,
     },
+    /// `by` multiplies after each further failure.
     Exponential {
         initial: Duration,
-        multiplier: f64,
+        by: f64,
         max: Duration,
     },
     /// The user's own back-off, which `RetryBuilder::custom` holds.
@@ -31,17 +31,11 @@ impl Curve {
     /// back-off itself.
     pub(super) fn delay(self, failure_count: u32) -> Duration {
         match self {
-            Self::Fixed { delay } => delay,
-            Self::Linear {
-                initial,
-                increment,
-                max,
-            } => backoff::linear(initial, increment, max, failure_count),
-            Self::Exponential {
-                initial,
-                multiplier,
-                max,
-            } => backoff::exponential(initial, multiplier, max, failure_count),
+            Self::Fixed(delay) => delay,
+            Self::Linear { initial, by, max } => backoff::linear(initial, by, max, failure_count),
+            Self::Exponential { initial, by, max } => {
+                backoff::exponential(initial, by, max, failure_count)
+            }
             Self::Custom => Duration::ZERO,
         }
     }
@@ -62,22 +56,14 @@ impl Curve {
             Ok(())
         };
         match self {
-            Self::Fixed { delay } => positive(PolicyDuration::FixedDelay, delay),
-            Self::Linear {
-                initial,
-                increment,
-                max,
-            } => {
-                positive(PolicyDuration::Increment, increment)?;
+            Self::Fixed(delay) => positive(PolicyDuration::FixedDelay, delay),
+            Self::Linear { initial, by, max } => {
+                positive(PolicyDuration::Increment, by)?;
                 capped(initial, max)
             }
-            Self::Exponential {
-                initial,
-                multiplier,
-                max,
-            } => {
-                if !multiplier.is_finite() || multiplier <= 1.0 {
-                    return Err(PolicyError::Multiplier(multiplier));
+            Self::Exponential { initial, by, max } => {
+                if !by.is_finite() || by <= 1.0 {
+                    return Err(PolicyError::Multiplier(by));
                 }
                 capped(initial, max)
             }
@@ -89,7 +75,7 @@ impl Curve {
     pub(super) const fn max(self) -> Duration {
         match self {
             Self::Linear { max, .. } | Self::Exponential { max, .. } => max,
-            Self::Fixed { .. } | Self::Custom => Duration::MAX,
+            Self::Fixed(_) | Self::Custom => Duration::MAX,
         }
     }
 }
@@ -97,28 +83,15 @@ impl Curve {
 impl fmt::Display for Curve {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Self::Fixed { delay } => write!(f, "fixed {}", words(delay)),
-            Self::Linear {
-                initial,
-                increment,
-                max,
-            } => write!(
-                f,
-                "linear {} +{} up to {}",
-                words(initial),
-                words(increment),
-                words(max)
-            ),
-            Self::Exponential {
-                initial,
-                multiplier,
-                max,
-            } => write!(
-                f,
-                "exponential {} ×{multiplier} up to {}",
-                words(initial),
-                words(max)
-            ),
+            Self::Fixed(delay) => write!(f, "fixed {}", words(delay)),
+            Self::Linear { initial, by, max } => {
+                let (initial, by, max) = (words(initial), words(by), words(max));
+                write!(f, "linear {initial} +{by} up to {max}")
+            }
+            Self::Exponential { initial, by, max } => {
+                let (initial, max) = (words(initial), words(max));
+                write!(f, "exponential {initial} ×{by} up to {max}")
+            }
             Self::Custom => f.write_str("custom back-off"),
         }
     }

@@ -80,13 +80,10 @@ impl fmt::Display for Filter {
         if !self.only.is_empty() {
             write!(f, ", only on {}", names(&self.only))?;
         }
-        if !self.predicates.is_empty() {
-            let or = if self.only.is_empty() {
-                "only if"
-            } else {
-                "or if"
-            };
-            write!(f, ", {or} a predicate says so")?;
+        match (self.predicates.is_empty(), self.only.is_empty()) {
+            (true, _) => {}
+            (false, true) => f.write_str(", only if a predicate says so")?,
+            (false, false) => f.write_str(", or if a predicate says so")?,
         }
         if !self.never.is_empty() {
             write!(f, ", never on {}", names(&self.never))?;

@@ -3,11 +3,7 @@
 
 use std::{fmt, time::Duration};
 
-use super::{
-    PolicyError,
-    backoff::scale,
-    random::{Random, between},
-};
+use super::{PolicyError, backoff::scale};
 
 /// How a delay is spread at random around (or below) the back-off's `base`.
 ///
@@ -62,14 +58,6 @@ impl From<Duration> for Jitter {
     }
 }
 
-/// The delays from which a jitter computes its interval.
-pub(super) struct Delays {
-    pub(super) initial: Duration,
-    pub(super) previous: Duration,
-    pub(super) base: Duration,
-    pub(super) max: Duration,
-}
-
 impl Jitter {
     pub(super) fn check(self) -> Result<(), PolicyError> {
         match self {
@@ -80,9 +68,15 @@ impl Jitter {
         }
     }
 
-    /// The interval from which a delay is drawn. Both ends are included.
-    pub(super) fn interval(self, delays: &Delays) -> (Duration, Duration) {
-        let base = delays.base;
+    /// The interval from which the delay after a failure is drawn. Both ends are included. `delay` is
+    /// the back-off, and `max` its longest delay.
+    pub(super) fn interval(
+        self,
+        failure_count: u32,
+        delay: impl Fn(u32) -> Duration,
+        max: Duration,
+    ) -> (Duration, Duration) {
+        let base = delay(failure_count.max(1));
         match self {
             Self::None => (base, base),
             Self::Around(spread) => (base.saturating_sub(spread), base.saturating_add(spread)),
@@ -91,15 +85,10 @@ impl Jitter {
             Self::Equal => (base / 2, base),
             Self::Proportional(share) => (scale(base, 1.0 - share), scale(base, 1.0 + share)),
             Self::Decorrelated => {
-                let high = delays.previous.saturating_mul(3).min(delays.max);
-                (delays.initial, high.max(delays.initial))
+                let (initial, previous) = (delay(1), delay(failure_count.saturating_sub(1).max(1)));
+                (initial, previous.saturating_mul(3).min(max).max(initial))
             }
         }
-    }
-
-    pub(super) fn apply(self, delays: &Delays, random: &dyn Random) -> Duration {
-        let (low, high) = self.interval(delays);
-        between(random, low, high)
     }
 }
 
@@ -127,12 +116,11 @@ mod tests {
     }
 
     fn interval(jitter: Jitter) -> (Duration, Duration) {
-        jitter.interval(&Delays {
-            initial: secs(1),
-            previous: secs(4),
-            base: secs(8),
-            max: secs(10),
-        })
+        jitter.interval(
+            3,
+            |failure_count| secs([1, 4, 8][failure_count as usize - 1]),
+            secs(10),
+        )
     }
 
     #[test]

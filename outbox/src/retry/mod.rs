@@ -35,4 +35,4 @@ pub use policy::{IntoPolicy, RetryAware, RetryPolicy};
 pub(crate) use random::between;
 pub use random::{Random, ThreadRandom};
 pub use resolve::PolicySource;
-pub(crate) use resolve::{Candidates, resolve};
+pub(crate) use resolve::{Resolved, resolve};

@@ -57,11 +57,8 @@ pub trait RetryPolicy: Send + Sync {
 
     /// A short description for the report of handlers. Default: the name of the type.
     fn describe(&self) -> String {
-        let max_retries = self.max_retries();
-        format!(
-            "{}, max {max_retries} retries",
-            std::any::type_name::<Self>()
-        )
+        let (name, max_retries) = (std::any::type_name::<Self>(), self.max_retries());
+        format!("{name}, max {max_retries} retries")
     }
 }
 

@@ -53,15 +53,8 @@ pub(crate) fn between(random: &dyn Random, low: Duration, high: Duration) -> Dur
     let random = u128::from(random.next_u64());
     let upper = (span >> 64) * random;
     let lower = ((span & u128::from(u64::MAX)) * random) >> 64;
-    low.saturating_add(nanos(upper + lower)).min(high)
-}
-
-/// A duration from nanoseconds, at most `Duration::MAX`.
-pub(crate) fn nanos(nanos: u128) -> Duration {
-    const PER_SECOND: u128 = 1_000_000_000;
-    let sub_second = u32::try_from(nanos % PER_SECOND).unwrap_or(0);
-    u64::try_from(nanos / PER_SECOND)
-        .map_or(Duration::MAX, |seconds| Duration::new(seconds, sub_second))
+    low.saturating_add(Duration::from_nanos_u128(upper + lower))
+        .min(high)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! [`resolve`]: which policy a handler uses if several places set one.
 
-use std::fmt;
+use std::{collections::BTreeMap, fmt};
 
 use serde::Serialize;
 
@@ -33,25 +33,6 @@ impl fmt::Display for PolicySource {
     }
 }
 
-/// The policies that apply to one handler, by the place that sets them.
-#[derive(Debug, Clone, Default)]
-#[expect(
-    clippy::exhaustive_structs,
-    reason = "the four places and the default are the contract"
-)]
-pub struct Candidates<P> {
-    /// From `impl RetryAware`.
-    pub of_trait: Option<P>,
-    /// From `#[retryable]`.
-    pub of_attribute: Option<P>,
-    /// From `.retry_policy(..)`.
-    pub global: Option<P>,
-    /// From the configuration.
-    pub configured: Option<P>,
-    /// Used if no place sets one.
-    pub default: P,
-}
-
 /// The policy that a handler uses, and the places that set another one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -64,37 +45,31 @@ pub struct Resolved<P> {
     pub shadows: Vec<PolicySource>,
 }
 
-/// Chooses the policy: trait, then attribute, then builder, then configuration, then default.
+/// Chooses among the policies that places set: trait, then attribute, then builder, then
+/// configuration. Without any, it is the default.
 ///
 /// ```
-/// use outbox::{__private::{Candidates, resolve}, retry::PolicySource};
+/// use outbox::{__private::resolve, retry::PolicySource};
 ///
-/// let resolved = resolve(Candidates {
-///     of_trait: None,
-///     of_attribute: Some("mine"),
-///     global: Some("ours"),
-///     configured: None,
-///     default: "theirs",
-/// });
+/// let set = [
+///     (PolicySource::Trait, None),
+///     (PolicySource::Attribute, Some("mine")),
+///     (PolicySource::Global, Some("ours")),
+///     (PolicySource::Configuration, None),
+/// ];
+/// let resolved = resolve(set, "theirs");
 /// assert_eq!((resolved.policy, resolved.source), ("mine", PolicySource::Attribute));
 /// assert_eq!(resolved.shadows, [PolicySource::Global]);
 /// ```
-pub fn resolve<P>(candidates: Candidates<P>) -> Resolved<P> {
-    let mut named = [
-        (PolicySource::Trait, candidates.of_trait),
-        (PolicySource::Attribute, candidates.of_attribute),
-        (PolicySource::Global, candidates.global),
-        (PolicySource::Configuration, candidates.configured),
-    ]
-    .into_iter()
-    .filter_map(|(source, policy)| policy.map(|policy| (source, policy)));
-
-    let (source, policy) = named
-        .next()
-        .unwrap_or((PolicySource::Default, candidates.default));
+pub fn resolve<P>(set: [(PolicySource, Option<P>); 4], default: P) -> Resolved<P> {
+    let set = set.into_iter();
+    let mut set: BTreeMap<_, _> = set
+        .filter_map(|(source, policy)| Some((source, policy?)))
+        .collect();
+    let (source, policy) = set.pop_first().unwrap_or((PolicySource::Default, default));
     Resolved {
         policy,
         source,
-        shadows: named.map(|(source, _)| source).collect(),
+        shadows: set.into_keys().collect(),
     }
 }

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use super::{
-    fault::{Fault, Problem},
     node::{Entry, Node, Spot, Value},
-    scalar::{Kind, Scalar},
+    scalar::Kind,
 };
 use crate::{
     config::{ConfigError, Place},
@@ -18,21 +17,21 @@ const BETWEEN: &str = "__";
 
 /// Our variables in the environment of this process.
 pub(super) fn of_process() -> Result<Vec<(String, String)>, ConfigError> {
-    let ours = std::env::vars_os().filter_map(|(name, value)| {
-        let name = name
-            .into_string()
-            .ok()
-            .filter(|name| name.starts_with(PREFIX))?;
-        Some((name, value))
-    });
-    ours.map(|(name, value)| match value.into_string() {
-        Ok(value) => Ok((name, value)),
-        Err(_) => Err(ConfigError::Refused {
-            place: Some(Place::Variable(name)),
-            problem: "the value is not UTF-8 text".to_owned(),
-        }),
-    })
-    .collect()
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value)))
+        .filter(|(name, _)| name.starts_with(PREFIX))
+        .map(|(name, value)| match value.into_string() {
+            Ok(value) => Ok((name, value)),
+            Err(_) => Err(refuse(&name, "the value is not UTF-8 text")),
+        })
+        .collect()
+}
+
+fn refuse(variable: &str, problem: impl Into<String>) -> ConfigError {
+    ConfigError::Refused {
+        place: Some(Place::Variable(variable.to_owned())),
+        problem: problem.into(),
+    }
 }
 
 /// The most similar variable to one that has led to an unknown key of a section.
@@ -52,14 +51,15 @@ fn variable(section: &[String], keys: &[&str]) -> Box<str> {
         .iter()
         .map(String::as_str)
         .chain(keys.iter().copied());
-    let words: Vec<String> = keys
-        .map(|key| kebab(key).replace('-', "_").to_uppercase())
-        .collect();
-    format!("{PREFIX}{}", words.join(BETWEEN)).into()
+    let words = keys.map(|key| kebab(key).replace('-', "_").to_uppercase());
+    format!("{PREFIX}{}", words.collect::<Vec<_>>().join(BETWEEN)).into()
 }
 
 /// Writes the variables to the tree. Unknown keys are found later, when `serde` reads the tree.
-pub(super) fn apply(root: &mut Node, mut variables: Vec<(String, String)>) -> Result<(), Fault> {
+pub(super) fn apply(
+    root: &mut Node,
+    mut variables: Vec<(String, String)>,
+) -> Result<(), ConfigError> {
     // The environment has no order. Sorted, the same mistakes give the same message.
     variables.sort();
     for (name, value) in &variables {
@@ -70,44 +70,34 @@ pub(super) fn apply(root: &mut Node, mut variables: Vec<(String, String)>) -> Re
     Ok(())
 }
 
-fn set(root: &mut Node, name: &str, keys: &str, value: &str) -> Result<(), Fault> {
+fn set(root: &mut Node, name: &str, keys: &str, value: &str) -> Result<(), ConfigError> {
     let spot = Spot::Variable(Arc::from(name));
-    let refused = |problem| Fault::at(spot.clone(), Problem::Refused(problem));
     let mut node = root;
     let mut path = Vec::new();
     for word in keys.split(BETWEEN) {
         if word.is_empty() || word.starts_with('_') || word.ends_with('_') {
-            return Err(refused(
-                "not a valid name; write two underscores between keys, as in `OUTBOX__RETRY__MAX_RETRIES`"
-                    .to_owned(),
-            ));
+            let problem = "not a valid name; write two underscores between keys, as in `OUTBOX__RETRY__MAX_RETRIES`";
+            return Err(refuse(name, problem));
         }
-        if matches!(&node.value, Value::Scalar(scalar) if scalar.is_null()) {
+        if matches!(&node.value, Value::Scalar(_, Kind::Null)) {
             node.value = Value::Section(Vec::new());
         }
         let Value::Section(entries) = &mut node.value else {
-            return Err(refused(format!(
-                "`{}` is not a section, so it has no keys",
-                path.join(".")
-            )));
+            let problem = format!("`{}` is not a section, so it has no keys", path.join("."));
+            return Err(refuse(name, problem));
         };
         let key = word.to_lowercase().replace('_', "-");
         path.push(key.clone());
-        let index = index_of(entries, key, &spot).map_err(refused)?;
+        let index = index_of(entries, key, &spot).map_err(|problem| refuse(name, problem))?;
         node = &mut entries[index].node;
     }
     if let Spot::Variable(other) = &node.spot
         && !matches!(node.value, Value::Section(_))
     {
-        return Err(refused(format!("sets the same key as `{other}`")));
+        return Err(refuse(name, format!("sets the same key as `{other}`")));
     }
-    *node = Node {
-        value: Value::Scalar(Scalar {
-            text: value.trim().to_owned(),
-            kind: Kind::Untyped,
-        }),
-        spot,
-    };
+    let value = Value::Scalar(value.trim().to_owned(), Kind::Untyped);
+    *node = Node { value, spot };
     Ok(())
 }
 

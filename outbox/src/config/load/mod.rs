@@ -1,8 +1,8 @@
 //! Reading a [`Config`] from a file or text, and from the environment.
 //!
 //! [`toml`] and [`yaml`] make a tree of [`node`]s with their places. [`prefix`] selects our section.
-//! [`env`](mod@env) applies the environment variables. [`read`] passes the tree to `serde`. A
-//! [`fault`] of any step becomes a [`ConfigError`] here, where the text of the file is known.
+//! [`env`](mod@env) applies the environment variables. [`read`] passes the tree to `serde`, whose
+//! mistakes are [`fault`]s until the text of the file turns their places into lines and columns.
 
 mod env;
 mod fault;
@@ -22,7 +22,6 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize as _;
 
 use self::{
-    fault::{Fault, Problem},
     node::{Node, Spot},
     read::Reader,
     source::Source,
@@ -63,11 +62,8 @@ pub struct ConfigLoader {
 #[derive(Debug, Clone)]
 enum Origin {
     File(PathBuf),
-    Text {
-        format: Format,
-        name: String,
-        text: String,
-    },
+    /// The name and the text.
+    Text(Format, String, String),
 }
 
 impl Config {
@@ -112,11 +108,7 @@ impl ConfigLoader {
         name: impl Into<String>,
         text: impl Into<String>,
     ) -> Self {
-        self.origin = Some(Origin::Text {
-            format,
-            name: name.into(),
-            text: text.into(),
-        });
+        self.origin = Some(Origin::Text(format, name.into(), text.into()));
         self
     }
 
@@ -137,11 +129,11 @@ impl ConfigLoader {
             None => env::of_process()?,
         };
         let (source, root) = match self.origin {
-            None => (Source::none(), Node::empty_section(Spot::Nowhere)),
+            None => (Source::default(), Node::empty_section(Spot::Nowhere)),
             Some(origin) => {
                 let (format, source) = match origin {
                     Origin::File(path) => Source::read(&path)?,
-                    Origin::Text { format, name, text } => (format, Source::of_text(name, text)?),
+                    Origin::Text(format, name, text) => (format, Source::of_text(name, text)?),
                 };
                 let root = match format {
                     Format::Toml => toml::parse(&source),
@@ -150,17 +142,15 @@ impl ConfigLoader {
                 (source, root)
             }
         };
-        from_tree(root, variables).map_err(|fault| fault.into_error(&source))
+        let mut section = prefix::strip(&root, &source)?;
+        env::apply(&mut section, variables)?;
+        let config = Config::deserialize(Reader::root(&section))
+            .map_err(|fault| fault.into_error(&source))?;
+        check::config(&config).map_err(|mistake| ConfigError::Invalid {
+            place: source.place(section.spot_of(&mistake.path)),
+            key: fault::dotted(&mistake.path),
+            problem: mistake.problem,
+        })?;
+        Ok(config)
     }
-}
-
-fn from_tree(root: Node, variables: Vec<(String, String)>) -> Result<Config, Fault> {
-    let mut section = prefix::strip(root)?;
-    env::apply(&mut section, variables)?;
-    let config = Config::deserialize(Reader(&section))?;
-    check::config(&config).map_err(|mistake| {
-        let spot = section.spot_of(&mistake.path);
-        Fault::at(spot, Problem::Impossible(mistake.problem)).with_path(mistake.path)
-    })?;
-    Ok(config)
 }

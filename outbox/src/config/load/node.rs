@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use super::scalar::Scalar;
+use super::scalar::{self, Kind};
 
 /// The greatest depth of sections and lists. Our keys need six levels.
 pub(super) const DEEPEST: usize = 32;
+pub(super) const TOO_DEEP: &str = "sections and lists are nested too deeply; no key needs that";
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Node {
@@ -15,7 +16,8 @@ pub(super) struct Node {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Value {
-    Scalar(Scalar),
+    /// A value that is neither a list nor a section. The text is as written, without quotes.
+    Scalar(String, Kind),
     List(Vec<Node>),
     /// In the order of the file, each key once.
     Section(Vec<Entry>),
@@ -53,8 +55,8 @@ impl Node {
     pub(super) fn entries(&self) -> Option<&[Entry]> {
         match &self.value {
             Value::Section(entries) => Some(entries),
-            Value::Scalar(scalar) if scalar.is_null() => Some(&[]),
-            Value::Scalar(_) | Value::List(_) => None,
+            Value::Scalar(_, Kind::Null) => Some(&[]),
+            _ => None,
         }
     }
 
@@ -63,21 +65,17 @@ impl Node {
     }
 
     /// The place of the node at this path, or of its nearest parent in the file.
-    pub(super) fn spot_of(&self, path: &[String]) -> Spot {
-        let mut node = self;
-        for key in path {
-            match node.entry(key) {
-                Some(entry) => node = &entry.node,
-                None => break,
-            }
+    pub(super) fn spot_of(&self, path: &[String]) -> &Spot {
+        match path {
+            [key, rest @ ..] if let Some(entry) = self.entry(key) => entry.node.spot_of(rest),
+            _ => &self.spot,
         }
-        node.spot.clone()
     }
 
     /// The value, as a part of a sentence.
     pub(super) fn describe(&self) -> String {
         match &self.value {
-            Value::Scalar(scalar) => scalar.describe(),
+            Value::Scalar(text, kind) => scalar::describe(text, *kind),
             Value::List(_) => "is a list".to_owned(),
             Value::Section(_) => "is a section".to_owned(),
         }

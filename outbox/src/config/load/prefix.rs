@@ -2,71 +2,47 @@
 //! for compatibility.
 
 use super::{
-    fault::{Fault, Problem},
-    node::{Node, Spot, Value},
+    node::{Entry, Node},
+    source::Source,
 };
-use crate::config::written::KEYS;
+use crate::config::{ConfigError, written::KEYS};
 
 const OURS: &str = "outbox";
 const VENDOR: &str = "namastack";
 
 /// The section with our keys. If the file has one of the prefixes, all other sections belong to other
 /// programs.
-pub(super) fn strip(mut root: Node) -> Result<Node, Fault> {
-    let plain = root.entry(OURS).map(|entry| entry.spot.clone());
-    let vendor = root.entry(VENDOR).and_then(|entry| entry.node.entry(OURS));
-    match (plain, vendor) {
-        (None, None) => match root.entry(VENDOR) {
-            Some(entry) => Err(refuse(
-                entry.spot.clone(),
-                format!("`{VENDOR}` has no section `{OURS}`; write the keys there"),
-            )),
-            None => Ok(root),
-        },
-        (Some(_), Some(second)) => Err(refuse(
-            second.spot.clone(),
-            format!("`{OURS}` and `{VENDOR}.{OURS}` are both present; keep one of them"),
-        )),
-        (Some(_), None) => {
-            nothing_beside(&root, OURS)?;
-            Ok(take(&mut root, OURS))
+pub(super) fn strip(root: &Node, source: &Source) -> Result<Node, ConfigError> {
+    let refuse = |entry: &Entry, problem: String| Err(source.refuse(&entry.spot, problem));
+    let vendor = root.entry(VENDOR);
+    let of_vendor = vendor.and_then(|entry| entry.node.entry(OURS));
+    let prefix: &[&str] = match (root.entry(OURS), vendor, of_vendor) {
+        (Some(_), _, None) => &[OURS],
+        (Some(_), _, Some(second)) => {
+            let problem =
+                format!("`{OURS}` and `{VENDOR}.{OURS}` are both present; keep one of them");
+            return refuse(second, problem);
         }
-        (None, Some(_)) => {
-            let prefix = format!("{VENDOR}.{OURS}");
-            nothing_beside(&root, &prefix)?;
-            let mut vendor = take(&mut root, VENDOR);
-            nothing_beside(&vendor, &prefix)?;
-            Ok(take(&mut vendor, OURS))
+        (None, _, Some(_)) => &[VENDOR, OURS],
+        (None, Some(vendor), None) => {
+            let problem = format!("`{VENDOR}` has no section `{OURS}`; write the keys there");
+            return refuse(vendor, problem);
         }
-    }
-}
-
-/// Refuses one of our keys outside of our section, which would be ignored silently.
-fn nothing_beside(section: &Node, prefix: &str) -> Result<(), Fault> {
-    let entries = section.entries().unwrap_or_default();
-    match entries.iter().find(|entry| KEYS.contains(&&*entry.key)) {
-        Some(entry) => Err(refuse(
-            entry.spot.clone(),
-            format!(
-                "`{}` is outside of `{prefix}` and would be ignored; move it into that section",
-                entry.key
-            ),
-        )),
-        None => Ok(()),
-    }
-}
-
-fn take(section: &mut Node, key: &str) -> Node {
-    let found = match &mut section.value {
-        Value::Section(entries) => {
-            let found = entries.iter().position(|entry| entry.key == key);
-            found.map(|index| entries.swap_remove(index).node)
-        }
-        Value::Scalar(_) | Value::List(_) => None,
+        (None, None, None) => &[],
     };
-    found.unwrap_or_else(|| Node::empty_section(section.spot.clone()))
-}
-
-fn refuse(spot: Spot, problem: String) -> Fault {
-    Fault::at(spot, Problem::Refused(problem))
+    let mut section = root;
+    for key in prefix {
+        // One of our keys outside of our section would be ignored silently.
+        let mut entries = section.entries().unwrap_or_default().iter();
+        if let Some(entry) = entries.find(|entry| KEYS.contains(&&*entry.key)) {
+            let problem = format!(
+                "`{}` is outside of `{}` and would be ignored; move it into that section",
+                entry.key,
+                prefix.join(".")
+            );
+            return refuse(entry, problem);
+        }
+        section = section.entry(key).map_or(section, |entry| &entry.node);
+    }
+    Ok(section.clone())
 }

@@ -1,11 +1,4 @@
-//! [`Scalar`]: a value that is neither a list nor a section, with its text in the file.
-
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Scalar {
-    /// As written, without quotes.
-    pub(super) text: String,
-    pub(super) kind: Kind,
-}
+//! [`Kind`]: the type of a value that is neither a list nor a section.
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Kind {
@@ -22,32 +15,15 @@ pub(super) enum Kind {
 /// The longest value in a message, in characters.
 const SHOWN: usize = 60;
 
-impl Scalar {
-    pub(super) const fn text(text: String) -> Self {
-        let kind = Kind::Text;
-        Self { text, kind }
+/// The value, as a part of a sentence.
+pub(super) fn describe(text: &str, kind: Kind) -> String {
+    if kind == Kind::Null || text.is_empty() {
+        return "has no value".to_owned();
     }
-
-    /// Text without quotes, read by the rules of YAML 1.2's core schema.
-    pub(super) fn plain(text: String) -> Self {
-        let kind = plain(&text);
-        Self { text, kind }
-    }
-
-    pub(super) fn is_null(&self) -> bool {
-        matches!(self.kind, Kind::Null)
-    }
-
-    /// The value, as a part of a sentence.
-    pub(super) fn describe(&self) -> String {
-        if self.is_null() || self.text.is_empty() {
-            return "has no value".to_owned();
-        }
-        // Without this word a reader would overlook quotes that change the type.
-        let quoted = self.kind == Kind::Text && plain(&self.text) != Kind::Text;
-        let kind = if quoted { "the text " } else { "" };
-        format!("is {kind}`{}`", shown(&self.text))
-    }
+    // Without this word a reader would overlook quotes that change the type.
+    let quoted = kind == Kind::Text && plain(text) != Kind::Text;
+    let kind = if quoted { "the text " } else { "" };
+    format!("is {kind}`{}`", shown(text))
 }
 
 /// The text on one line, cut to [`SHOWN`] characters.
@@ -70,6 +46,8 @@ pub(super) fn plain(text: &str) -> Kind {
         "true" | "True" | "TRUE" => Kind::Bool(true),
         "false" | "False" | "FALSE" => Kind::Bool(false),
         ".nan" | ".NaN" | ".NAN" => Kind::Float(f64::NAN),
+        ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" => Kind::Float(f64::INFINITY),
+        "-.inf" | "-.Inf" | "-.INF" => Kind::Float(f64::NEG_INFINITY),
         _ => integer(text).or_else(|| float(text)).unwrap_or(Kind::Text),
     }
 }
@@ -80,10 +58,8 @@ fn integer(text: &str) -> Option<Kind> {
         Some(("0x", digits)) => (digits, 16),
         _ => (text, 10),
     };
-    let unsigned = match radix {
-        10 => digits.strip_prefix(['+', '-']).unwrap_or(digits),
-        _ => digits,
-    };
+    let sign = if radix == 10 { &['+', '-'][..] } else { &[] };
+    let unsigned = digits.strip_prefix(sign).unwrap_or(digits);
     let all_digits = !unsigned.is_empty() && unsigned.chars().all(|c| c.is_digit(radix));
     all_digits.then(|| of_digits(digits, radix))
 }
@@ -100,14 +76,6 @@ pub(super) fn of_digits(digits: &str, radix: u32) -> Kind {
 
 fn float(text: &str) -> Option<Kind> {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
-    if let ".inf" | ".Inf" | ".INF" = unsigned {
-        let infinity = if text.starts_with('-') {
-            f64::NEG_INFINITY
-        } else {
-            f64::INFINITY
-        };
-        return Some(Kind::Float(infinity));
-    }
     // Rust reads `inf`, `nan` and `infinity` too, which the schema does not.
     let looks_like_one = unsigned.starts_with(|c: char| c.is_ascii_digit() || c == '.')
         && unsigned.contains(|c: char| c.is_ascii_digit());
@@ -149,17 +117,15 @@ mod tests {
 
     #[test]
     fn a_message_says_when_quotes_make_the_difference() {
-        assert_eq!(Scalar::plain("5".to_owned()).describe(), "is `5`");
-        assert_eq!(Scalar::text("5".to_owned()).describe(), "is the text `5`");
-        assert_eq!(Scalar::plain(String::new()).describe(), "has no value");
+        assert_eq!(describe("5", plain("5")), "is `5`");
+        assert_eq!(describe("5", Kind::Text), "is the text `5`");
+        assert_eq!(describe("", plain("")), "has no value");
     }
 
     #[test]
     fn a_message_shows_one_short_line() {
-        assert_eq!(Scalar::text("a\nb".to_owned()).describe(), r"is `a\nb`");
-        assert_eq!(
-            Scalar::text("é".repeat(1_000)).describe().chars().count(),
-            SHOWN + 6
-        );
+        assert_eq!(describe("a\nb", Kind::Text), r"is `a\nb`");
+        let long = describe(&"é".repeat(1_000), Kind::Text);
+        assert_eq!(long.chars().count(), SHOWN + 6);
     }
 }

@@ -5,7 +5,9 @@ use std::{fs::File, io::Read as _, path::Path};
 use super::{Format, node::Spot};
 use crate::config::{ConfigError, Place};
 
-/// A text that is not empty, not too long, and starts with no byte-order mark.
+/// A text that is not empty, not too long, and starts with no byte-order mark. The default is for a
+/// configuration without a file.
+#[derive(Default)]
 pub(super) struct Source {
     name: String,
     text: String,
@@ -15,14 +17,6 @@ impl Source {
     /// The longest file, in bytes. A configuration has a page or two; a longer file was given by
     /// mistake.
     pub(super) const LONGEST: usize = 1024 * 1024;
-
-    /// The source of a configuration without a file.
-    pub(super) const fn none() -> Self {
-        Self {
-            name: String::new(),
-            text: String::new(),
-        }
-    }
 
     pub(super) fn read(path: &Path) -> Result<(Format, Self), ConfigError> {
         let extension = path.extension().and_then(|extension| extension.to_str());
@@ -35,10 +29,10 @@ impl Source {
             }
         };
         // Reads at most one byte more than allowed.
-        let limit = u64::try_from(Self::LONGEST).unwrap_or(u64::MAX);
+        let limit = Self::LONGEST as u64 + 1;
         let mut bytes = Vec::new();
         File::open(path)
-            .and_then(|file| file.take(limit.saturating_add(1)).read_to_end(&mut bytes))
+            .and_then(|file| file.take(limit).read_to_end(&mut bytes))
             .map_err(|source| ConfigError::Unreadable {
                 path: path.to_owned(),
                 source,
@@ -48,14 +42,15 @@ impl Source {
     }
 
     pub(super) fn of_bytes(name: String, bytes: Vec<u8>) -> Result<Self, ConfigError> {
-        let text = String::from_utf8(bytes).map_err(|error| {
-            let source = error.utf8_error();
-            let (valid, _) = error.as_bytes().split_at(source.valid_up_to());
-            let valid = String::from_utf8_lossy(valid);
-            let place = place_after(&name, &valid);
-            ConfigError::NotUtf8 { place, source }
-        })?;
-        Self::of_text(name, text)
+        match String::from_utf8(bytes) {
+            Ok(text) => Self::of_text(name, text),
+            Err(error) => {
+                let source = error.utf8_error();
+                let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
+                let place = Self { name, text }.place_of_byte(source.valid_up_to());
+                Err(ConfigError::NotUtf8 { place, source })
+            }
+        }
     }
 
     pub(super) fn of_text(name: String, mut text: String) -> Result<Self, ConfigError> {
@@ -85,32 +80,30 @@ impl Source {
         }
     }
 
-    /// Line and column count from 1.
-    pub(super) fn place_at(&self, line: usize, column: usize) -> Place {
-        in_file(&self.name, line, column)
+    pub(super) fn refuse(&self, spot: &Spot, problem: impl Into<String>) -> ConfigError {
+        ConfigError::Refused {
+            place: self.place(spot),
+            problem: problem.into(),
+        }
     }
 
     pub(super) fn place_of_byte(&self, offset: usize) -> Place {
-        let end = self.text.floor_char_boundary(offset);
-        place_after(&self.name, self.text.get(..end).unwrap_or_default())
+        let before = &self.text[..self.text.floor_char_boundary(offset)];
+        let (lines, last) = match before.rsplit_once('\n') {
+            Some((lines, last)) => (lines.matches('\n').count() + 1, last),
+            None => (0, before),
+        };
+        self.place_at(lines + 1, last.chars().count() + 1)
     }
-}
 
-/// The place after the end of the text.
-fn place_after(name: &str, text: &str) -> Place {
-    let (lines, last) = match text.rsplit_once('\n') {
-        Some((lines, last)) => (lines.matches('\n').count() + 1, last),
-        None => (0, text),
-    };
-    in_file(name, lines + 1, last.chars().count() + 1)
-}
-
-fn in_file(name: &str, line: usize, column: usize) -> Place {
-    // A text has at most `LONGEST` lines and columns.
-    let count = |number| u32::try_from(number).unwrap_or(u32::MAX);
-    Place::File {
-        name: name.to_owned(),
-        line: count(line),
-        column: count(column),
+    /// Line and column count from 1.
+    pub(super) fn place_at(&self, line: usize, column: usize) -> Place {
+        // A text has at most `LONGEST` lines and columns.
+        let count = |number| u32::try_from(number).unwrap_or(u32::MAX);
+        Place::File {
+            name: self.name.clone(),
+            line: count(line),
+            column: count(column),
+        }
     }
 }

@@ -2,53 +2,63 @@
 
 use std::collections::HashSet;
 
-use saphyr_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Span, StrInput, Tag};
+use saphyr_parser::{Event, Marker, Parser, ScalarStyle, StrInput};
 
 use super::{
     Source,
-    fault::{Fault, Problem},
-    node::{DEEPEST, Entry, Node, Spot, Value},
-    scalar::Scalar,
+    node::{DEEPEST, Entry, Node, Spot, TOO_DEEP, Value},
+    scalar::{Kind, plain, shown},
 };
 use crate::config::ConfigError;
 
 pub(super) fn parse(source: &Source) -> Result<Node, ConfigError> {
-    let mut events = Events(Parser::new_from_str(source.text()));
-    events.document().map_err(|stopped| match stopped {
-        Stopped::At(fault) => fault.into_error(source),
-        Stopped::Syntax(error) => ConfigError::Syntax {
-            place: source.place_at(error.marker().line(), error.marker().col() + 1),
-            format: "YAML",
-            source: in_words(error.info()).into(),
-        },
-    })
+    let parser = Parser::new_from_str(source.text());
+    Events { parser, source }.document()
 }
 
-/// The reason why the parser stopped.
-enum Stopped {
-    Syntax(ScanError),
-    At(Fault),
+struct Events<'a> {
+    parser: Parser<'a, StrInput<'a>>,
+    source: &'a Source,
 }
-
-impl From<Fault> for Stopped {
-    fn from(fault: Fault) -> Self {
-        Self::At(fault)
-    }
-}
-
-struct Events<'a>(Parser<'a, StrInput<'a>>);
 
 impl<'a> Events<'a> {
-    fn next(&mut self) -> Result<(Event<'a>, Spot), Stopped> {
-        match self.0.next_event() {
-            Some(Ok((event, Span { start, .. }))) => Ok((event, spot(&start))),
-            Some(Err(error)) => Err(Stopped::Syntax(error)),
-            None => Ok((Event::StreamEnd, Spot::Nowhere)),
-        }
+    /// The next event and its place. Refuses a value or key with an anchor or a tag.
+    fn next(&mut self) -> Result<(Event<'a>, Spot), ConfigError> {
+        let (event, spot) = match self.parser.next_event() {
+            Some(Ok((event, span))) => (event, spot(&span.start)),
+            Some(Err(error)) => {
+                let marker = error.marker();
+                return Err(ConfigError::Syntax {
+                    place: self.source.place_at(marker.line(), marker.col() + 1),
+                    format: "YAML",
+                    source: in_words(error.info()).into(),
+                });
+            }
+            None => return Ok((Event::StreamEnd, Spot::Nowhere)),
+        };
+        // Anchors are numbered from 1; 0 is none.
+        let problem = match &event {
+            Event::Scalar(_, _, 1.., _)
+            | Event::SequenceStart(1.., _)
+            | Event::MappingStart(1.., _) => {
+                "anchors (`&name`) are not supported; write the value where it is used"
+            }
+            Event::Scalar(.., Some(_))
+            | Event::SequenceStart(_, Some(_))
+            | Event::MappingStart(_, Some(_)) => {
+                "tags (`!name`) are not supported; write the value without a tag"
+            }
+            _ => return Ok((event, spot)),
+        };
+        self.refuse(&spot, problem)
+    }
+
+    fn refuse<T>(&self, spot: &Spot, problem: impl Into<String>) -> Result<T, ConfigError> {
+        Err(self.source.refuse(spot, problem))
     }
 
     /// Reads the only document. A file with comments only is an empty section.
-    fn document(&mut self) -> Result<Node, Stopped> {
+    fn document(&mut self) -> Result<Node, ConfigError> {
         let mut root = Node::empty_section(Spot::Nowhere);
         let mut documents = 0;
         loop {
@@ -56,10 +66,8 @@ impl<'a> Events<'a> {
             match event {
                 Event::StreamEnd => return Ok(root),
                 Event::DocumentStart(_) if documents > 0 => {
-                    return refuse(
-                        spot,
-                        "a second document starts here; keep one `---` at most",
-                    );
+                    let problem = "a second document starts here; keep one `---` at most";
+                    return self.refuse(&spot, problem);
                 }
                 Event::DocumentStart(_) => documents += 1,
                 Event::StreamStart | Event::DocumentEnd | Event::Nothing => {}
@@ -68,37 +76,29 @@ impl<'a> Events<'a> {
         }
     }
 
-    fn node(&mut self, event: Event<'a>, spot: Spot, depth: usize) -> Result<Node, Stopped> {
+    fn node(&mut self, event: Event<'a>, spot: Spot, depth: usize) -> Result<Node, ConfigError> {
         if depth > DEEPEST {
-            return Err(Fault::at(spot, Problem::too_deep()).into());
+            return self.refuse(&spot, TOO_DEEP);
         }
         let value = match event {
-            Event::Scalar(text, style, anchor, tag) => {
-                plain_data(anchor, tag.as_deref(), &spot)?;
-                let text = text.into_owned();
-                Value::Scalar(match style {
-                    ScalarStyle::Plain => Scalar::plain(text),
-                    _ => Scalar::text(text),
-                })
+            Event::Scalar(text, ScalarStyle::Plain, ..) => {
+                let kind = plain(&text);
+                Value::Scalar(text.into_owned(), kind)
             }
-            Event::SequenceStart(anchor, tag) => {
-                plain_data(anchor, tag.as_deref(), &spot)?;
-                self.list(depth)?
-            }
-            Event::MappingStart(anchor, tag) => {
-                plain_data(anchor, tag.as_deref(), &spot)?;
-                self.section(depth)?
-            }
+            Event::Scalar(text, ..) => Value::Scalar(text.into_owned(), Kind::Text),
+            Event::SequenceStart(..) => self.list(depth)?,
+            Event::MappingStart(..) => self.section(depth)?,
             Event::Alias(_) => {
-                return refuse(spot, "aliases (`*name`) are not supported; write the value");
+                let problem = "aliases (`*name`) are not supported; write the value";
+                return self.refuse(&spot, problem);
             }
             // Not reachable: the parser closes only what it has opened.
-            _ => return refuse(spot, "a value was expected here"),
+            _ => return self.refuse(&spot, "a value was expected here"),
         };
         Ok(Node { value, spot })
     }
 
-    fn list(&mut self, depth: usize) -> Result<Value, Stopped> {
+    fn list(&mut self, depth: usize) -> Result<Value, ConfigError> {
         let mut nodes = Vec::new();
         loop {
             match self.next()? {
@@ -108,22 +108,22 @@ impl<'a> Events<'a> {
         }
     }
 
-    fn section(&mut self, depth: usize) -> Result<Value, Stopped> {
+    fn section(&mut self, depth: usize) -> Result<Value, ConfigError> {
         let mut entries = Vec::new();
         let mut keys = HashSet::new();
         loop {
             let (event, spot) = self.next()?;
             let key = match event {
                 Event::MappingEnd => return Ok(Value::Section(entries)),
-                Event::Scalar(text, _, anchor, tag) => {
-                    plain_data(anchor, tag.as_deref(), &spot)?;
-                    text.into_owned()
+                Event::Scalar(text, ..) => text.into_owned(),
+                Event::Alias(_) => {
+                    return self.refuse(&spot, "a key cannot be an alias; write the key");
                 }
-                Event::Alias(_) => return refuse(spot, "a key cannot be an alias; write the key"),
-                _ => return refuse(spot, "a key is a word, not a list or a section"),
+                _ => return self.refuse(&spot, "a key is a word, not a list or a section"),
             };
             if !keys.insert(key.clone()) {
-                return Err(Fault::at(spot, Problem::DuplicateKey(key)).into());
+                let problem = format!("`{}` is given twice; remove one", shown(&key));
+                return self.refuse(&spot, problem);
             }
             let (event, value_spot) = self.next()?;
             let node = self.node(event, value_spot, depth + 1)?;
@@ -132,39 +132,16 @@ impl<'a> Events<'a> {
     }
 }
 
-/// Anchors are numbered from 1; 0 is none.
-fn plain_data(anchor: usize, tag: Option<&Tag>, spot: &Spot) -> Result<(), Stopped> {
-    if anchor > 0 {
-        return refuse(
-            spot.clone(),
-            "anchors (`&name`) are not supported; write the value where it is used",
-        );
-    }
-    match tag {
-        Some(_) => refuse(
-            spot.clone(),
-            "tags (`!name`) are not supported; write the value without a tag",
-        ),
-        None => Ok(()),
-    }
-}
-
-fn refuse<T>(spot: Spot, problem: &str) -> Result<T, Stopped> {
-    Err(Fault::at(spot, Problem::Refused(problem.to_owned())).into())
-}
-
 /// The message of the parser. A tab is invisible, so its message has the correction.
-fn in_words(info: &str) -> String {
+fn in_words(info: &str) -> &str {
     if info.contains("tabs") {
-        return "a tab is used for indentation; use spaces".to_owned();
+        return "a tab is used for indentation; use spaces";
     }
-    info.to_owned()
+    info
 }
 
-/// The place of a marker. The parser counts columns from 0.
+/// The parser counts columns from 0.
 fn spot(marker: &Marker) -> Spot {
-    Spot::Mark {
-        line: marker.line(),
-        column: marker.col() + 1,
-    }
+    let (line, column) = (marker.line(), marker.col() + 1);
+    Spot::Mark { line, column }
 }
