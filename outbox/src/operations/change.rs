@@ -192,7 +192,9 @@ impl<Db: Database> Operations<'_, Db> {
     pub async fn paused(&self) -> Result<Vec<String>> {
         let operation = Operation::List;
         let mut connection = self.connection(operation).await?;
-        let mut handlers = Db::paused_handlers(&mut connection, self.names())
+        let mut handlers = self
+            .operator(&mut connection)
+            .paused()
             .await
             .during(operation)?;
         handlers.sort_unstable();

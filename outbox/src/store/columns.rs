@@ -13,7 +13,7 @@ use super::{
 use crate::record::{Attempt, Record};
 
 /// The cells of a row. Drivers differ in how they store a key and a time.
-pub(super) trait Cells: Row {
+pub trait Cells: Row {
     fn partition(&self, at: usize) -> Result<u16, sqlx::Error>;
     fn number(&self, at: usize) -> Result<i64, sqlx::Error>;
     fn optional_number(&self, at: usize) -> Result<Option<i64>, sqlx::Error>;
@@ -91,6 +91,13 @@ pub(super) trait Columns: Sized {
     fn locate<R: Row>(row: &R) -> Result<Self, sqlx::Error>;
 }
 
+/// A result of one column.
+impl Columns for () {
+    fn locate<R: Row>(_: &R) -> Result<Self, sqlx::Error> {
+        Ok(())
+    }
+}
+
 impl<A: Columns, B: Columns> Columns for (A, B) {
     fn locate<R: Row>(row: &R) -> Result<Self, sqlx::Error> {
         Ok((A::locate(row)?, B::locate(row)?))
@@ -152,6 +159,25 @@ pub(super) fn read_all<T: FromCells, R: Cells>(rows: &[R]) -> Result<Vec<T>, sql
 /// Reads one row.
 pub(super) fn read_one<T: FromCells, R: Cells>(row: &R) -> Result<T, sqlx::Error> {
     T::read(row, &T::Columns::locate(row)?)
+}
+
+/// What a row of one column is read as, with this method of [`Cells`].
+macro_rules! from_cell {
+    ($($Type:ty: $read:ident,)*) => {$(
+        impl FromCells for $Type {
+            type Columns = ();
+
+            fn read<R: Cells>(row: &R, (): &()) -> Result<Self, sqlx::Error> {
+                row.$read(0)
+            }
+        }
+    )*};
+}
+from_cell! {
+    i64: number,
+    Option<i64>: optional_number,
+    u16: partition,
+    String: text,
 }
 
 impl FromCells for FetchedRecord {

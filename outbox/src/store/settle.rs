@@ -1,12 +1,14 @@
 //! The statements by which the dispatcher settles batches.
 
-#[cfg(any(feature = "mysql", feature = "sqlite"))]
-use std::collections::BTreeSet;
-use std::time::Duration;
+use std::{slice, time::Duration};
 
 use serde::{Serialize, Serializer};
 
-use super::{Fence, StatementSql};
+use super::{
+    Fence, LeaseSql, Statements,
+    call::{Call, begin, execute, read},
+    sql::Sql,
+};
 use crate::record::DeliveryStatus;
 
 /// Everything that one transaction of the writer writes.
@@ -67,15 +69,14 @@ impl Batch {
     }
 
     /// The new deliveries of these records, in their order.
-    #[cfg(any(feature = "mysql", feature = "sqlite"))]
-    pub(crate) fn rows_of(&self, records: &BTreeSet<i64>) -> Vec<&DeliveryRow> {
+    fn rows_of(&self, records: &[i64]) -> Vec<&DeliveryRow> {
         let rows = self.new_deliveries.iter();
         rows.filter(|row| records.contains(&row.record_id))
             .collect()
     }
 
     /// Whether a delivery has more failures than are kept.
-    pub(crate) fn has_old_failures(&self) -> bool {
+    fn has_old_failures(&self) -> bool {
         let mut failures = self.failures.iter();
         failures.any(|row| row.attempt > MAX_FAILURES_KEPT)
     }
@@ -86,11 +87,16 @@ impl Batch {
             .changed_deliveries
             .iter()
             .filter(|row| row.status == DeliveryStatus::Completed);
-        let mut ids: Vec<i64> = ended.map(|row| row.record_id).collect();
-        ids.sort_unstable();
+        let mut ids = in_order(ended.map(|row| row.record_id));
         ids.dedup();
         ids
     }
+}
+
+fn in_order(ids: impl IntoIterator<Item = i64>) -> Vec<i64> {
+    let mut ids: Vec<i64> = ids.into_iter().collect();
+    ids.sort_unstable();
+    ids
 }
 
 /// The new values of a delivery. All rows of a batch are sent as one JSON array.
@@ -161,52 +167,141 @@ pub(crate) fn json(rows: &(impl Serialize + ?Sized)) -> Result<String, sqlx::Err
 
 /// The statements that write. Each is conditional on the fence and on the row as it was read, so
 /// that writing a batch again, or too late, changes nothing.
-pub trait SettleSql: StatementSql {
+pub trait SettleSql: LeaseSql {
     /// Writes all of a batch, or nothing. `keep`: completed records are kept, not deleted.
     fn settle(
         connection: &mut Self::Connection,
-        sql: &Self::Statements,
+        sql: &Statements,
         fence: &Fence,
         batch: &Batch,
         keep: bool,
-    ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
+    ) -> impl Future<Output = Result<(), sqlx::Error>> + Send {
+        async move {
+            let alone = if keep {
+                &sql.complete_records_alone
+            } else {
+                &sql.delete_records_alone
+            };
+            if batch.has_only_completed() && alone.exists() {
+                let complete = alone.fenced(fence).bind("ids", &*batch.completed);
+                return execute::<Self>(connection, complete).await.map(drop);
+            }
+            let mut tx = begin::<Self>(connection, Self::BEGIN).await?;
+            execute::<Self>(&mut tx, sql.relax_transaction.call()).await?;
+            // An instance that takes these partitions over waits for the end of this transaction:
+            // it must see all rows that block, or none of them.
+            let ours = Self::lock_leases(&mut tx, sql, fence).await?;
+            if ours.is_empty() {
+                return tx.rollback().await;
+            }
+            let writer = Writer {
+                sql,
+                fence,
+                ours: &ours,
+                keep,
+            };
+            writer.complete::<Self>(&mut tx, &batch.completed).await?;
+            writer
+                .change_records::<Self>(&mut tx, &sql.put_aside, &batch.unhandled)
+                .await?;
+            writer.split::<Self>(&mut tx, batch).await?;
+            writer
+                .change::<Self>(&mut tx, &batch.changed_deliveries)
+                .await?;
+            writer.add_failures::<Self>(&mut tx, batch).await?;
+            writer.finish::<Self>(&mut tx, batch.ended()).await?;
+            tx.commit().await
+        }
+    }
 
     /// Marks the transaction that a handler gets.
     fn mark_transaction(
         connection: &mut Self::Connection,
-    ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
+    ) -> impl Future<Output = Result<(), sqlx::Error>> + Send {
+        let mark = sqlx::query("savepoint outbox_handler");
+        async move { Self::execute_query(connection, mark).await.map(drop) }
+    }
 
     /// Fails if this is no longer the marked transaction. Some databases end a transaction by
     /// themselves, for example after a deadlock; later statements of the handler are outside of it.
     fn check_mark(
         connection: &mut Self::Connection,
-    ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
+    ) -> impl Future<Output = Result<(), sqlx::Error>> + Send {
+        let release = sqlx::query("release savepoint outbox_handler");
+        async move { Self::execute_query(connection, release).await.map(drop) }
+    }
 
     /// Completes a record, or its delivery, inside a handler's own transaction. Whether this
     /// process still owned it and it was as it was read; if not, the transaction must not commit.
     fn complete_in_transaction(
         connection: &mut Self::Connection,
-        sql: &Self::Statements,
+        sql: &Statements,
         fence: &Fence,
         completion: DeliveryCompletion<'_>,
-    ) -> impl Future<Output = Result<bool, sqlx::Error>> + Send;
+    ) -> impl Future<Output = Result<bool, sqlx::Error>> + Send {
+        async move {
+            let DeliveryCompletion { row, stored, keep } = completion;
+            let mut ours = Vec::new();
+            if Self::WORDS.locks_fence {
+                ours = Self::lock_leases(connection, sql, fence).await?;
+                if ours.is_empty() {
+                    return Ok(false);
+                }
+            }
+            let writer = Writer {
+                sql,
+                fence,
+                ours: &ours,
+                keep,
+            };
+            let ids = [row.record_id];
+            if !stored && writer.complete::<Self>(connection, &ids).await? > 0 {
+                return Ok(true);
+            }
+            let changed = writer.change::<Self>(connection, slice::from_ref(row));
+            if changed.await? == 0 {
+                return Ok(false);
+            }
+            writer.finish::<Self>(connection, ids.to_vec()).await?;
+            Ok(true)
+        }
+    }
 
     /// Gives deliveries of a renamed handler its new id.
     fn rename_handler(
         connection: &mut Self::Connection,
-        sql: &Self::Statements,
+        sql: &Statements,
         fence: &Fence,
         rename: HandlerRename<'_>,
-    ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
+    ) -> impl Future<Output = Result<(), sqlx::Error>> + Send {
+        async move {
+            let mut tx = begin::<Self>(connection, Self::BEGIN).await?;
+            let ours = Self::lock_leases(&mut tx, sql, fence).await?;
+            let call = sql.rename_handler.fenced(fence).bind("ours", &*ours);
+            let call = call.bind("from", rename.from).bind("to", rename.to);
+            execute::<Self>(&mut tx, call).await?;
+            tx.commit().await
+        }
+    }
 
     /// Makes at most `limit` unhandled records of this event pending again, and returns how many.
     fn requeue_unhandled(
         connection: &mut Self::Connection,
-        sql: &Self::Statements,
+        sql: &Statements,
         fence: &Fence,
         event: &str,
         limit: i64,
-    ) -> impl Future<Output = Result<u64, sqlx::Error>> + Send;
+    ) -> impl Future<Output = Result<u64, sqlx::Error>> + Send {
+        async move {
+            let mut tx = begin::<Self>(connection, Self::BEGIN).await?;
+            let ours = Self::lock_leases(&mut tx, sql, fence).await?;
+            let call = sql.requeue_unhandled.fenced(fence).bind("ours", &*ours);
+            let call = call.bind("event", event).bind("limit", limit);
+            let changed = execute::<Self>(&mut tx, call).await?;
+            tx.commit().await?;
+            Ok(changed)
+        }
+    }
 
     /// Sets up a kept connection. `settles`: the writer's connection. Behind a proxy that shares
     /// sessions, another program's transaction may meet these settings, so they must not harm it.
@@ -214,4 +309,138 @@ pub trait SettleSql: StatementSql {
         connection: &mut Self::Connection,
         settles: bool,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
+}
+
+/// Makes the changes of a batch, or of one completion. Each does nothing without rows.
+#[derive(Clone, Copy)]
+struct Writer<'a> {
+    sql: &'a Statements,
+    fence: &'a Fence,
+    /// The partitions whose leases are locked.
+    ours: &'a [u16],
+    /// Completed records are kept, not deleted.
+    keep: bool,
+}
+
+impl Writer<'_> {
+    fn call<'a>(&'a self, statement: &'a Sql) -> Call<'a> {
+        statement.fenced(self.fence).bind("ours", self.ours)
+    }
+
+    /// Changes or deletes records that are as they were read. Returns how many.
+    async fn change_records<Db: SettleSql>(
+        &self,
+        connection: &mut Db::Connection,
+        statement: &Sql,
+        ids: &[i64],
+    ) -> Result<u64, sqlx::Error> {
+        if ids.is_empty() {
+            return Ok(0);
+        }
+        // In order, so that two batches do not wait for each other.
+        let ids = in_order(ids.iter().copied());
+        execute::<Db>(connection, self.call(statement).bind("ids", &*ids)).await
+    }
+
+    async fn complete<Db: SettleSql>(
+        &self,
+        connection: &mut Db::Connection,
+        ids: &[i64],
+    ) -> Result<u64, sqlx::Error> {
+        let statement = if self.keep {
+            &self.sql.complete_records
+        } else {
+            &self.sql.delete_records
+        };
+        self.change_records::<Db>(connection, statement, ids).await
+    }
+
+    /// Adds delivery rows for the handlers that did not finish, if the record is as it was read.
+    async fn split<Db: SettleSql>(
+        &self,
+        connection: &mut Db::Connection,
+        batch: &Batch,
+    ) -> Result<(), sqlx::Error> {
+        if batch.split_records.is_empty() {
+            return Ok(());
+        }
+        let ids = in_order(batch.split_records.iter().copied());
+        let rows = json(&batch.new_deliveries)?;
+        let split = self.call(&self.sql.split_records).bind("ids", &*ids);
+        let split = split.bind("deliveries", &*rows);
+        if !self.sql.add_deliveries.exists() {
+            return execute::<Db>(connection, split).await.map(drop);
+        }
+        let split: Vec<i64> = read::<Db, _>(connection, split).await?;
+        let rows = json(&batch.rows_of(&split))?;
+        let add = self.sql.add_deliveries.bind("ids", &*split);
+        let add = add.bind("deliveries", &*rows);
+        execute::<Db>(connection, add).await.map(drop)
+    }
+
+    /// Returns how many deliveries were as they were read.
+    async fn change<Db: SettleSql>(
+        &self,
+        connection: &mut Db::Connection,
+        rows: &[DeliveryRow],
+    ) -> Result<u64, sqlx::Error> {
+        if rows.is_empty() {
+            return Ok(0);
+        }
+        let mut rows: Vec<&DeliveryRow> = rows.iter().collect();
+        rows.sort_by_key(|row| (row.record_id, row.handler));
+        let (change, rows) = (self.call(&self.sql.change_deliveries), json(&rows)?);
+        execute::<Db>(connection, change.bind("deliveries", &*rows)).await
+    }
+
+    async fn add_failures<Db: SettleSql>(
+        &self,
+        connection: &mut Db::Connection,
+        batch: &Batch,
+    ) -> Result<(), sqlx::Error> {
+        if batch.failures.is_empty() {
+            return Ok(());
+        }
+        let rows = json(&batch.failures)?;
+        let add = self.call(&self.sql.add_failures).bind("failures", &*rows);
+        execute::<Db>(connection, add).await?;
+        if batch.has_old_failures() {
+            let forget = self.call(&self.sql.forget_failures);
+            let forget = forget.bind("failures", &*rows);
+            let forget = forget.bind("kept", i64::from(MAX_FAILURES_KEPT));
+            execute::<Db>(connection, forget).await?;
+        }
+        Ok(())
+    }
+
+    /// Ends split records of which no delivery is open.
+    async fn finish<Db: SettleSql>(
+        &self,
+        connection: &mut Db::Connection,
+        mut ids: Vec<i64>,
+    ) -> Result<(), sqlx::Error> {
+        let Statements {
+            lock_split_records,
+            open_deliveries,
+            ..
+        } = self.sql;
+        if !ids.is_empty() && lock_split_records.exists() {
+            ids = read::<Db, _>(connection, lock_split_records.bind("ids", &*ids)).await?;
+        }
+        if !ids.is_empty() && open_deliveries.exists() {
+            let open = read::<Db, i64>(connection, open_deliveries.bind("ids", &*ids)).await?;
+            ids.retain(|id| !open.contains(id));
+        }
+        if ids.is_empty() {
+            return Ok(());
+        }
+        let finish = if self.keep {
+            &self.sql.complete_split_records
+        } else {
+            &self.sql.delete_split_records
+        };
+        execute::<Db>(connection, finish.bind("ids", &*ids))
+            .await
+            .map(drop)
+    }
 }

@@ -25,7 +25,7 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Fetcher<Db: Database> {
     link: KeptConnection<Db>,
-    sql: Arc<Statements<Db>>,
+    sql: Arc<Statements>,
     late: LateWriters,
 }
 
@@ -33,7 +33,7 @@ pub(crate) struct Fetcher<Db: Database> {
 const ROWS_PER_LANE: i64 = 32;
 
 impl<Db: Database> Fetcher<Db> {
-    pub(crate) fn new(pool: Pool<Db>, sql: Arc<Statements<Db>>) -> Self {
+    pub(crate) fn new(pool: Pool<Db>, sql: Arc<Statements>) -> Self {
         Self {
             link: KeptConnection::new(pool),
             sql,

@@ -71,7 +71,7 @@ impl ClaimRequest {
     pub(crate) async fn run<Db: Database>(
         &self,
         connection: &mut Db::Connection,
-        sql: &Statements<Db>,
+        sql: &Statements,
     ) -> Result<ClaimOutcome, sqlx::Error> {
         let mut changed = false;
         if !self.to_release.is_empty() {
@@ -123,7 +123,7 @@ impl ClaimRequest {
     async fn prepare_gained<Db: Database>(
         &self,
         connection: &mut Db::Connection,
-        sql: &Statements<Db>,
+        sql: &Statements,
         leases: &[Lease],
     ) -> Result<(), sqlx::Error> {
         const REQUEUE_AT_ONCE: i64 = 5_000;

@@ -34,7 +34,7 @@ const STATEMENT_TIMEOUT: Duration = Duration::from_secs(5);
 /// What a watcher is made of.
 pub(crate) struct WatcherSettings<Db: Database> {
     pub(crate) pool: Pool<Db>,
-    pub(crate) sql: Arc<Statements<Db>>,
+    pub(crate) sql: Arc<Statements>,
     pub(crate) owner: Uuid,
     pub(crate) signals: Arc<WakeSignals>,
     pub(crate) poll_interval: Duration,
@@ -118,7 +118,7 @@ impl<Db: Database> Watcher<Db> {
             Err(error) => error.as_database_error().is_some(),
         };
         let unlocked = if is_connected {
-            with_timeout(Db::unlock_session(&mut connection)).await
+            with_timeout(Db::unlock_session(&mut connection, &self.settings.sql)).await
         } else {
             Ok(())
         };
@@ -205,7 +205,7 @@ impl<Db: Database> Watcher<Db> {
             return Ok(None);
         }
         let session = SessionKey::new();
-        with_timeout(Db::lock_session(connection, session)).await?;
+        with_timeout(Db::lock_session(connection, &self.settings.sql, session)).await?;
         self.session.session_opening();
         if !self.is_reconnecting {
             let settings = &self.settings;

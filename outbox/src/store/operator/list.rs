@@ -30,7 +30,7 @@ impl ListQuery<'_> {
     /// Adds the conditions on record `r`.
     fn of_record<Db: Dialect>(&self, mut statement: Statement<Db>) -> Statement<Db> {
         if let Some(event) = self.event {
-            statement = statement.push(" and r.event = ?").text(event);
+            statement = statement.push(" and r.event = ?").bind(event);
         }
         if let Some(key) = self.key {
             let condition = format!(" and r.{} = ?", Db::WORDS.key);
@@ -38,7 +38,7 @@ impl ListQuery<'_> {
         }
         if let Some(micros) = self.older_than {
             let condition = format!(" and r.created_at <= {}", Db::micros_ago());
-            statement = statement.push(&condition).int(micros);
+            statement = statement.push(&condition).bind(micros);
         }
         statement
     }
@@ -46,11 +46,11 @@ impl ListQuery<'_> {
     /// Adds the conditions on delivery `d`.
     fn of_delivery<Db: Dialect>(&self, mut statement: Statement<Db>) -> Statement<Db> {
         if let Some(handler) = self.handler {
-            statement = statement.push(" and d.handler = ?").text(handler);
+            statement = statement.push(" and d.handler = ?").bind(handler);
         }
         if let Some(fingerprint) = self.fingerprint {
             let condition = " and d.fingerprint = ?";
-            statement = statement.push(condition).text(fingerprint);
+            statement = statement.push(condition).bind(fingerprint);
         }
         statement
     }
@@ -153,8 +153,8 @@ impl<Db: Dialect> Operator<'_, Db> {
             .push(&format!(
                 " and {id} {beyond} ? order by {id} {order} limit ?"
             ))
-            .int(query.after)
-            .int(query.limit)
+            .bind(query.after)
+            .bind(query.limit)
     }
 
     /// Everything of one record.
@@ -166,14 +166,14 @@ impl<Db: Dialect> Operator<'_, Db> {
         let sql = format!(
             "select {columns}, r.version, r.payload, r.headers, r.max_retries from {table} r where r.id = ?"
         );
-        let record = self.first(Statement::new(sql).int(record_id), inspected);
+        let record = self.first(Statement::new(sql).bind(record_id), inspected);
         let Some(mut found) = record.await? else {
             return Ok(None);
         };
 
         let (table, columns) = (self.table("delivery"), delivery_columns::<Db>());
         let sql = format!("select {columns} from {table} d where d.record_id = ? order by d.id");
-        let statement = Statement::new(sql).int(record_id);
+        let statement = Statement::new(sql).bind(record_id);
         found.deliveries = self.rows(statement, |row| delivery(row, 0)).await?;
 
         let table = self.table("failure");
@@ -182,7 +182,7 @@ impl<Db: Dialect> Operator<'_, Db> {
             "select f.handler, f.attempt, {failed_at}, f.kind, f.fingerprint, f.error
 from {table} f where f.record_id = ? order by f.handler, f.attempt"
         );
-        let statement = Statement::new(sql).int(record_id);
+        let statement = Statement::new(sql).bind(record_id);
         found.failures = self.rows(statement, failure).await?;
         Ok(Some(found))
     }
@@ -211,6 +211,6 @@ where d.status <> 'waiting'"
         }
         let statement = query.of_delivery(query.of_record(statement));
         let statement = statement.push(" order by g.behind desc, d.id limit ?");
-        self.rows(statement.int(query.limit), blocked_lane).await
+        self.rows(statement.bind(query.limit), blocked_lane).await
     }
 }

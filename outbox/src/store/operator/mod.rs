@@ -41,7 +41,7 @@ impl<'c, Db: Dialect> Operator<'c, Db> {
         statement: Statement<Db>,
         decode: impl Fn(&Db::Row) -> Result<T, sqlx::Error>,
     ) -> Result<Vec<T>, sqlx::Error> {
-        let rows = Db::fetch_rows(self.connection, statement).await?;
+        let rows = Db::fetch_rows(self.connection, statement.query()?).await?;
         rows.iter().map(decode).collect()
     }
 
@@ -50,11 +50,11 @@ impl<'c, Db: Dialect> Operator<'c, Db> {
         statement: Statement<Db>,
         decode: impl Fn(&Db::Row) -> Result<T, sqlx::Error>,
     ) -> Result<Option<T>, sqlx::Error> {
-        let rows = Db::fetch_rows(self.connection, statement).await?;
+        let rows = Db::fetch_rows(self.connection, statement.query()?).await?;
         rows.first().map(decode).transpose()
     }
 
     async fn execute(&mut self, statement: Statement<Db>) -> Result<u64, sqlx::Error> {
-        Db::execute_statement(self.connection, statement).await
+        Db::execute_query(self.connection, statement.query()?).await
     }
 }

@@ -1,15 +1,17 @@
-//! How SQLite says what operators ask.
+//! How SQLite says what every database can say.
 
 use sqlx::{
     Arguments as _, Sqlite, SqliteConnection,
     error::BoxDynError,
+    query::Query,
     sqlite::{SqliteArguments, SqliteRow},
 };
 
 use super::NOW;
 use crate::store::{
     TableNames,
-    dialect::{Dialect, Param, Statement, Words},
+    call::Param,
+    dialect::{Dialect, Words},
     operator::{Retained, Table},
     settle::json,
     trusted,
@@ -17,6 +19,26 @@ use crate::store::{
 
 impl Dialect for Sqlite {
     const WORDS: Words = Words {
+        files: concat!(
+            include_str!("sql/fragments.sql"),
+            include_str!("../columns.sql"),
+            include_str!("sql/migrate.sql"),
+            include_str!("sql/publish.sql"),
+            include_str!("sql/lease.sql"),
+            include_str!("sql/watch.sql"),
+            include_str!("sql/fetch.sql"),
+            include_str!("sql/delivery.sql"),
+            include_str!("sql/settle.sql"),
+        ),
+        schema: &[concat!(
+            include_str!("sql/fragments.sql"),
+            include_str!("sql/schema.sql")
+        )],
+        // The one writer from the start: SQLite may refuse a reader that wants to write.
+        begin_leases: Self::BEGIN,
+        locks_fence: false,
+        numbered: Some('?'),
+        lanes_at_once: usize::MAX,
         quote: '"',
         now: NOW,
         epoch: "0",
@@ -61,25 +83,27 @@ select {NOW} - min(r.created_at), min(r.id) from p join {record} r on r.id = (
     fn add_argument(arguments: &mut SqliteArguments, value: Param<'_>) -> Result<(), BoxDynError> {
         match value {
             Param::Int(value) => arguments.add(value),
-            Param::Text(value) => arguments.add(value),
-            Param::Key(value) => arguments.add(value),
-            Param::Ids(ids) => arguments.add(json(ids)?),
+            Param::Text(value) | Param::Key(value) => arguments.add(value),
+            Param::Uuid(value) => arguments.add(value),
+            Param::Flag(value) => arguments.add(value),
+            Param::Partition(value) => arguments.add(value.cast_signed()),
+            Param::Session(key) => arguments.add(key.map(|key| key.0)),
+            list => arguments.add(list.json()?),
         }
     }
 
     async fn fetch_rows(
         connection: &mut SqliteConnection,
-        statement: Statement<Self>,
+        query: Query<'static, Self, SqliteArguments>,
     ) -> Result<Vec<SqliteRow>, sqlx::Error> {
-        statement.query()?.fetch_all(connection).await
+        query.fetch_all(connection).await
     }
 
-    async fn execute_statement(
+    async fn execute_query(
         connection: &mut SqliteConnection,
-        statement: Statement<Self>,
+        query: Query<'static, Self, SqliteArguments>,
     ) -> Result<u64, sqlx::Error> {
-        let done = statement.query()?.execute(connection).await?;
-        Ok(done.rows_affected())
+        Ok(query.execute(connection).await?.rows_affected())
     }
 
     async fn statuses_within(
