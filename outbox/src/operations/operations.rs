@@ -92,10 +92,6 @@ impl<'a, Db: Database> Operations<'a, Db> {
         Operator::new(connection, self.names)
     }
 
-    pub(super) fn names(&self) -> &'a TableNames {
-        self.names
-    }
-
     /// Calls the dispatcher of this process, if there can be one.
     pub(super) fn tell(&self, signal: Signal) {
         if let Some(signals) = self.signals {

@@ -2,13 +2,16 @@
 
 use std::time::Duration;
 
-use super::{Operations, step::Step};
+use super::{
+    Operations,
+    step::{Step, Within},
+};
 use crate::{
     outbox::{
         Result,
         error::{DbContext as _, Operation},
     },
-    store::{Database, Fence, Prunable, Retained, micros},
+    store::{Database, Prunable, Retained, micros},
 };
 
 /// How many records one transaction reads, and deletes at most; how many commands or messages one
@@ -49,14 +52,14 @@ impl<'a, Db: Database> Operations<'a, Db> {
         }
     }
 
-    /// With a fence: only records of partitions that this process still owns.
+    /// With leases: only records of partitions that this process still owns.
     pub(crate) async fn prune_within(
         &self,
         older_than: Duration,
-        fence: Option<&Fence>,
+        within: Option<Within<'_>>,
     ) -> Result<u64> {
         let (mut pruning, mut deleted) = (self.pruning(older_than), 0);
-        while let Some(now) = pruning.next_within(fence).await? {
+        while let Some(now) = pruning.next_within(within).await? {
             deleted += now;
         }
         Ok(deleted)
@@ -139,10 +142,10 @@ impl<Db: Database> Pruning<'_, Db> {
         Ok(over.map(|over| over.iter().map(|one| one.id).collect()))
     }
 
-    /// With a fence: only records of partitions that this process still owns.
-    pub(super) async fn next_within(&mut self, fence: Option<&Fence>) -> Result<Option<u64>> {
+    /// With leases: only records of partitions that this process still owns.
+    pub(super) async fn next_within(&mut self, within: Option<Within<'_>>) -> Result<Option<u64>> {
         let is_ours = |partition: u16| {
-            fence.is_none_or(|fence| fence.leases.iter().any(|lease| lease.part == partition))
+            within.is_none_or(|(_, fence)| fence.leases.iter().any(|lease| lease.part == partition))
         };
         let Some(mut over) = self.look().await? else {
             return Ok(None);
@@ -151,7 +154,7 @@ impl<Db: Database> Pruning<'_, Db> {
         if over.is_empty() {
             return Ok(Some(0));
         }
-        let deleted = self.operations.apply(Step::Delete(&over, fence)).await?;
+        let deleted = self.operations.apply(Step::Delete(&over, within)).await?;
         Ok(Some(deleted))
     }
 

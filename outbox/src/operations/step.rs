@@ -7,7 +7,7 @@ use crate::{
         error::{DbContext as _, Operation},
     },
     runtime::signals::Signal,
-    store::{Database, Fence, Prunable},
+    store::{Database, Fence, Prunable, Statements},
 };
 
 /// How many records or deliveries one transaction changes by default.
@@ -31,9 +31,12 @@ pub(super) enum Step<'a> {
     ReleaseLaneHeads(&'a [i64]),
     /// Discards these records, which no handler has started with.
     DiscardRecords(&'a [i64]),
-    /// Deletes these finished records. With a fence, only those of partitions that are still ours.
-    Delete(&'a [Prunable], Option<&'a Fence>),
+    /// Deletes these finished records. With leases, only those of partitions that are still ours.
+    Delete(&'a [Prunable], Option<Within<'a>>),
 }
+
+/// The leases of this process, and the statements that lock them.
+pub(crate) type Within<'a> = (&'a Statements, &'a Fence);
 
 impl Step<'_> {
     fn operation(self) -> Operation {
@@ -95,12 +98,9 @@ impl<Db: Database> Operations<'_, Db> {
                 0
             }
             Step::DiscardRecords(records) => operator.discard_records(records).await?,
-            Step::Delete(records, fence) => {
-                let held = match fence {
-                    Some(fence) => {
-                        let sql = Db::statements(self.names())?;
-                        Some(Db::lock_leases(&mut tx, &sql, fence).await?)
-                    }
+            Step::Delete(records, within) => {
+                let held = match within {
+                    Some((sql, fence)) => Some(Db::lock_leases(&mut tx, sql, fence).await?),
                     None => None,
                 };
                 let held = |part| held.as_ref().is_none_or(|held| held.contains(part));

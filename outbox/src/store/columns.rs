@@ -12,7 +12,7 @@ use super::{
 };
 use crate::record::{Attempt, Record};
 
-/// The cells of a row. Drivers differ in how they store a key and a time.
+/// The cells of a row, by their place. Databases differ in how they store a key and a time.
 pub trait Cells: Row {
     fn partition(&self, at: usize) -> Result<u16, sqlx::Error>;
     fn number(&self, at: usize) -> Result<i64, sqlx::Error>;
@@ -22,17 +22,42 @@ pub trait Cells: Row {
     fn flag(&self, at: usize) -> Result<bool, sqlx::Error>;
     fn uuid(&self, at: usize) -> Result<Uuid, sqlx::Error>;
     fn optional_uuid(&self, at: usize) -> Result<Option<Uuid>, sqlx::Error>;
-    fn key(&self, at: usize) -> Result<String, sqlx::Error>;
-    fn optional_time(&self, at: usize) -> Result<Option<Timestamp>, sqlx::Error>;
+
+    fn key(&self, at: usize) -> Result<String, sqlx::Error> {
+        self.text(at)
+    }
+
+    /// A time as the database stores it.
+    fn optional_time(&self, at: usize) -> Result<Option<Timestamp>, sqlx::Error> {
+        self.maybe_moment(at)
+    }
 
     /// A number that is never negative and small; a larger one, put there by hand, is the largest.
     fn count(&self, at: usize) -> Result<u32, sqlx::Error> {
         Ok(u32::try_from(self.number(at)?).unwrap_or(u32::MAX))
     }
 
+    /// A number of rows.
+    fn total(&self, at: usize) -> Result<u64, sqlx::Error> {
+        Ok(u64::try_from(self.number(at)?).unwrap_or(0))
+    }
+
+    fn maybe_text(&self, at: usize) -> Result<Option<String>, sqlx::Error> {
+        Ok(self.optional_text(at)?.map(str::to_owned))
+    }
+
     /// A time that is missing, put there by hand, is the latest one.
     fn time(&self, at: usize) -> Result<Timestamp, sqlx::Error> {
         Ok(self.optional_time(at)?.unwrap_or(Timestamp::MAX))
+    }
+
+    /// A time as microseconds since 1970.
+    fn moment(&self, at: usize) -> Result<Timestamp, sqlx::Error> {
+        Ok(moment(self.number(at)?))
+    }
+
+    fn maybe_moment(&self, at: usize) -> Result<Option<Timestamp>, sqlx::Error> {
+        Ok(self.optional_number(at)?.map(moment))
     }
 }
 
@@ -74,11 +99,15 @@ macro_rules! cells {
 }
 pub(super) use cells;
 
-/// A time that databases without a suitable type give as microseconds since 1970. One that was put
-/// there by hand may be later than a timestamp can be.
-#[cfg(any(feature = "mysql", feature = "sqlite"))]
-pub(super) fn moment(micros: i64) -> Timestamp {
-    Timestamp::from_microsecond(micros).unwrap_or(Timestamp::MAX)
+/// A time that was put there by hand and that a timestamp cannot hold becomes the nearest one that
+/// it can.
+fn moment(micros: i64) -> Timestamp {
+    let end = if micros < 0 {
+        Timestamp::MIN
+    } else {
+        Timestamp::MAX
+    };
+    Timestamp::from_microsecond(micros).unwrap_or(end)
 }
 
 /// Headers as they are stored. Text that was put there by hand and is no JSON counts as none.

@@ -9,7 +9,7 @@ use super::{
     Statements, TableNames,
     call::Param,
     columns::Cells,
-    operator::{Columns, Retained, Table},
+    operator::{Retained, Table},
     statements::SqlFileError,
     trusted,
 };
@@ -58,7 +58,7 @@ pub struct Words {
 }
 
 /// How one database says what every database can say. Texts have `?` for each parameter.
-pub trait Dialect: sqlx::Database<Row: Columns + Cells, Arguments: IntoArguments<Self>> {
+pub trait Dialect: sqlx::Database<Row: Cells, Arguments: IntoArguments<Self>> {
     /// Pieces of text. One name for all of them: it is in the scope of every generic `Db: Database`.
     const WORDS: Words;
     /// Starts a transaction that is going to write.

@@ -31,7 +31,6 @@ mod tests;
 mod transaction;
 mod watch;
 
-use columns::headers;
 pub(crate) use connection::KeptConnection;
 pub(crate) use delivery::{DeliverySql, DueDeliveryName, FetchedDelivery, LaneName, RunnableOrder};
 pub(crate) use dialect::Dialect;

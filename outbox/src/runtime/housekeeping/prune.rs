@@ -28,8 +28,8 @@ pub(super) async fn prune<Db: Database>(outbox: Outbox<Db>, fence: Arc<Fence>) {
     let Some(time) = retention(&outbox) else {
         return;
     };
-    let operations = outbox.operations();
-    match operations.prune_within(time, Some(&fence)).await {
+    let (operations, within) = (outbox.operations(), (&*outbox.inner.sql, &*fence));
+    match operations.prune_within(time, Some(within)).await {
         Ok(0) => {}
         Ok(records) => tracing::debug!(records, "finished records removed"),
         Err(error) => failed(error),

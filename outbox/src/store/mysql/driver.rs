@@ -67,9 +67,11 @@ impl LeaseSql for MySql {
         let mut tx = begin::<Self>(connection, Self::WORDS.begin_leases).await?;
         let lock = sql.lock_free_leases.bind("partitions", partitions);
         let free: Vec<u16> = read::<Self, _>(&mut tx, lock).await?;
-        let take = sql.take_partitions.bind("owner", owner);
-        let take = take.bind("micros", micros).bind("partitions", &*free);
-        execute::<Self>(&mut tx, take).await?;
+        if !free.is_empty() {
+            let take = sql.take_partitions.bind("owner", owner);
+            let take = take.bind("micros", micros).bind("partitions", &*free);
+            execute::<Self>(&mut tx, take).await?;
+        }
         tx.commit().await
     }
 }

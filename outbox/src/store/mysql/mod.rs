@@ -6,10 +6,9 @@ mod pending;
 mod transaction;
 mod watch;
 
-use jiff::Timestamp;
 use sqlx::{Row as _, mysql::MySqlRow};
 
-use super::columns::{Cells, cells, moment};
+use super::columns::{Cells, cells};
 
 impl Cells for MySqlRow {
     cells!(try_get);
@@ -18,10 +17,6 @@ impl Cells for MySqlRow {
     fn key(&self, at: usize) -> Result<String, sqlx::Error> {
         let key = String::from_utf8(self.try_get(at)?);
         key.map_err(|error| sqlx::Error::Decode(error.into()))
-    }
-
-    fn optional_time(&self, at: usize) -> Result<Option<Timestamp>, sqlx::Error> {
-        Ok(self.optional_number(at)?.map(moment))
     }
 }
 

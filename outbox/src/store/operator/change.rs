@@ -3,10 +3,13 @@
 //!
 //! Deliveries are locked before their records, as settling does it.
 
-use super::{Columns as _, Operator};
+use super::Operator;
 use crate::{
     operations::{DeliveryStatus, RecordStatus},
-    store::dialect::{Dialect, Statement},
+    store::{
+        columns::Cells as _,
+        dialect::{Dialect, Statement},
+    },
 };
 
 /// A record as pruning sees it, in the order of ids.
@@ -49,7 +52,7 @@ impl<Db: Dialect> Operator<'_, Db> {
             statement = statement.push(" and handler = ?").bind(handler);
         }
         self.rows(statement.push(" order by id"), |row| {
-            Ok((row.int(0)?, DeliveryStatus::stored(&row.text(1)?)?))
+            Ok((row.number(0)?, DeliveryStatus::stored(&row.text(1)?)?))
         })
         .await
     }
@@ -176,7 +179,7 @@ from {record} r where r.id > ? order by r.id limit ?"
         let statement = statement.bind(micros).bind(micros).bind(after).bind(limit);
         self.rows(statement, |row| {
             Ok(Prunable {
-                id: row.int(0)?,
+                id: row.number(0)?,
                 partition: row.partition(1)?,
                 is_over: row.flag(2)?,
                 is_recent: row.flag(3)?,
@@ -215,7 +218,7 @@ from {record} r where r.id > ? order by r.id limit ?"
         }
         let sql = Db::select_given(id, &self.table(table), column, when);
         let found = self
-            .rows(Statement::new(sql).bind(ids), |row| row.maybe_int(0))
+            .rows(Statement::new(sql).bind(ids), |row| row.optional_number(0))
             .await?;
         Ok(found.into_iter().flatten().collect())
     }

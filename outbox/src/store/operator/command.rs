@@ -1,8 +1,11 @@
 //! What was done before: commands with their results, messages that arrived. The transaction of
 //! the caller runs all of these statements but [`prune_retained`](Operator::prune_retained).
 
-use super::{Columns as _, Operator};
-use crate::store::dialect::{Dialect, Statement};
+use super::Operator;
+use crate::store::{
+    columns::Cells as _,
+    dialect::{Dialect, Statement},
+};
 
 /// A command as it is stored.
 #[derive(Debug, Clone, Copy)]

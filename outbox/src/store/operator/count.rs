@@ -2,12 +2,15 @@
 //! what is unfinished.
 
 use super::{
-    Columns as _, Operator,
+    Operator,
     rows::{capped, counted, error_count},
 };
 use crate::{
     operations::{DeliveryStatus, ErrorCount, RecordStatus, Status},
-    store::dialect::{Dialect, Statement},
+    store::{
+        columns::Cells as _,
+        dialect::{Dialect, Statement},
+    },
 };
 
 /// One of the two tables that grow.
@@ -267,7 +270,7 @@ order by g.count desc, g.fingerprint, g.handler"
         statement: Statement<Db>,
     ) -> Result<Option<(i64, i64)>, sqlx::Error> {
         let found = self.first(statement, |row| {
-            Ok(row.maybe_int(0)?.zip(row.maybe_int(1)?))
+            Ok(row.optional_number(0)?.zip(row.optional_number(1)?))
         });
         Ok(found.await?.flatten())
     }

@@ -2,12 +2,15 @@
 //! payloads.
 
 use super::{
-    Columns as _, Operator,
+    Operator,
     rows::{blocked_lane, delivery, failure, inspected, listed, listed_delivery},
 };
 use crate::{
     operations::{BlockedLane, DeliveryStatus, Inspected, Listed, Status},
-    store::dialect::{Dialect, Statement},
+    store::{
+        columns::Cells as _,
+        dialect::{Dialect, Statement},
+    },
 };
 
 /// A [`Filter`](crate::operations::Filter) without its status, and the part of its result that is
@@ -108,7 +111,7 @@ impl<Db: Dialect> Operator<'_, Db> {
         };
         let statement = self.selected(id, status, query);
         let statement = statement.inside("select count(*) from (", ") selected");
-        let count = self.first(statement, |row| row.count(0));
+        let count = self.first(statement, |row| row.total(0));
         Ok(count.await?.unwrap_or(0))
     }
 

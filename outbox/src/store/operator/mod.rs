@@ -13,7 +13,6 @@ pub(crate) use count::{
     CappedCount, OPEN, SAMPLE_END, SampleExtent, StatusCount, StatusSample, Table,
 };
 pub(crate) use list::ListQuery;
-pub(super) use rows::Columns;
 
 use super::{
     TableNames,

@@ -19,10 +19,6 @@ use super::columns::{Cells, cells};
 impl Cells for PgRow {
     cells!(try_get_unchecked);
 
-    fn key(&self, at: usize) -> Result<String, sqlx::Error> {
-        self.text(at)
-    }
-
     fn optional_time(&self, at: usize) -> Result<Option<Timestamp>, sqlx::Error> {
         let moment: Option<Moment> = self.try_get_unchecked(at)?;
         Ok(moment.map(|moment| moment.0))
