@@ -111,7 +111,7 @@ fn moment(micros: i64) -> Timestamp {
 }
 
 /// Headers as they are stored. Text that was put there by hand and is no JSON counts as none.
-pub(super) fn headers(json: &str) -> BTreeMap<String, String> {
+fn headers(json: &str) -> BTreeMap<String, String> {
     serde_json::from_str(json).unwrap_or_default()
 }
 

@@ -5,6 +5,7 @@
 //! parameters by name; [`columns`] reads rows by the names of their columns. Each topic has a trait
 //! with one function per statement, written once. A database overrides what it has to do differently.
 
+mod batch;
 mod call;
 mod columns;
 mod connection;
@@ -31,6 +32,7 @@ mod tests;
 mod transaction;
 mod watch;
 
+pub(crate) use batch::{Batch, DeliveryRow, FailureRow};
 pub(crate) use connection::KeptConnection;
 pub(crate) use delivery::{DeliverySql, DueDeliveryName, FetchedDelivery, LaneName, RunnableOrder};
 pub(crate) use dialect::Dialect;
@@ -46,9 +48,7 @@ pub(crate) use operator::{
     SAMPLE_END, SampleExtent, StatusCount, StatusSample, Table,
 };
 pub(crate) use publish::{Due, NewRecord, PublishSql, micros};
-pub(crate) use settle::{
-    Batch, DeliveryCompletion, DeliveryRow, FailureRow, HandlerRename, SettleSql,
-};
+pub(crate) use settle::{DeliveryCompletion, HandlerRename, SettleSql};
 pub(crate) use statements::{Statements, trusted};
 pub(crate) use transaction::{NotCommitted, TransactSql};
 pub(crate) use watch::{LostSession, Notification, PollResult, SessionKey, WatchSql};

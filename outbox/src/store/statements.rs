@@ -39,6 +39,7 @@ impl From<SqlFileError> for sqlx::Error {
 pub(super) struct SqlFile {
     /// In the order of the file.
     statements: Vec<Section>,
+    fragments: Vec<(&'static str, String)>,
 }
 
 #[derive(Debug)]
@@ -61,7 +62,17 @@ impl SqlFile {
                 statements.push(section);
             }
         }
-        Self { statements }
+        Self {
+            statements,
+            fragments,
+        }
+    }
+
+    /// The text of a fragment. Empty if the file does not have it.
+    pub(super) fn fragment(&self, name: &str) -> &str {
+        let mut all = self.fragments.iter();
+        let found = all.find(|(known, _)| *known == name);
+        found.map_or("", |(_, text)| text)
     }
 
     /// Refuses a file with a statement that is not among these.

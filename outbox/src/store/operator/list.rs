@@ -10,6 +10,7 @@ use crate::{
     store::{
         columns::Cells as _,
         dialect::{Dialect, Statement},
+        statements::SqlFile,
     },
 };
 
@@ -165,9 +166,13 @@ impl<Db: Dialect> Operator<'_, Db> {
         &mut self,
         record_id: i64,
     ) -> Result<Option<Inspected>, sqlx::Error> {
-        let (table, columns) = (self.table("record"), record_columns::<Db>());
+        let files = SqlFile::read::<Db>(Db::WORDS.files, self.names);
         let sql = format!(
-            "select {columns}, r.version, r.payload, r.headers, r.max_retries from {table} r where r.id = ?"
+            "select r.status, {}, {}, {} from {} r where r.id = ?",
+            Db::micros_between(Db::WORDS.epoch, "r.due_at"),
+            Db::micros_between(Db::WORDS.epoch, "r.completed_at"),
+            files.fragment("record_columns"),
+            self.table("record")
         );
         let record = self.first(Statement::new(sql).bind(record_id), inspected);
         let Some(mut found) = record.await? else {

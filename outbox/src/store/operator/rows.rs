@@ -1,14 +1,16 @@
 //! How rows become what a person sees.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
 use super::{CappedCount, StatusCount};
 use crate::{
     operations::{
         BlockedLane, Delivery, DeliveryStatus, ErrorCount, Failure, Inspected, Listed, RecordStatus,
     },
-    record::Record,
-    store::columns::{Cells, headers},
+    store::{
+        FetchedRecord,
+        columns::{Cells, read_one},
+    },
 };
 
 /// Columns: whether it is the status of a delivery, status, event, count.
@@ -92,26 +94,13 @@ pub(super) fn delivery(row: &impl Cells, first: usize) -> Result<Delivery, sqlx:
     })
 }
 
-/// The columns of [`listed`], then: version, payload, headers, retries.
+/// Columns: status, due, completed; then those of a record, which are found by their names.
 pub(super) fn inspected(row: &impl Cells) -> Result<Inspected, sqlx::Error> {
-    let listed = listed(row)?;
-    let json = row.optional_text(LISTED + 2)?;
-    let max_retries = row.optional_number(LISTED + 3)?;
     Ok(Inspected {
-        record: Record {
-            id: listed.record_id,
-            event_id: listed.event_id,
-            event: listed.event,
-            version: row.count(LISTED)?,
-            key: listed.key,
-            payload: row.text(LISTED + 1)?,
-            headers: json.map_or_else(BTreeMap::new, headers),
-            created_at: listed.created_at,
-            max_retries: max_retries.map(|n| u32::try_from(n).unwrap_or(u32::MAX)),
-        },
-        status: listed.status,
-        due_at: listed.due_at,
-        completed_at: listed.completed_at,
+        record: read_one::<FetchedRecord, _>(row)?.record,
+        status: RecordStatus::stored(&row.text(0)?)?,
+        due_at: row.maybe_moment(1)?,
+        completed_at: row.maybe_moment(2)?,
         deliveries: Vec::new(),
         failures: Vec::new(),
     })

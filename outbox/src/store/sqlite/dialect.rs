@@ -10,10 +10,10 @@ use sqlx::{
 use super::NOW;
 use crate::store::{
     TableNames,
+    batch::json,
     call::Param,
     dialect::{Dialect, Words},
     operator::{Retained, Table},
-    settle::json,
     trusted,
 };
 
