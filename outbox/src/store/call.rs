@@ -98,7 +98,7 @@ impl<'a> Param<'a> {
             Self::Lanes(rows) => serde_json::to_string(rows),
             Self::Pages(rows) => serde_json::to_string(rows),
             Self::Records(rows) => serde_json::to_string(rows),
-            _ => return Err(format!("{self:?} is no list").into()),
+            _ => return Err("not a list".into()),
         }?)
     }
 }

@@ -217,6 +217,10 @@ statements! {
     /// The statements of publishing and of the dispatcher. Made once per outbox and shared by
     /// everything that uses it. A database that does not need an optional one has none in its
     /// files: to execute it does nothing.
+    #[cfg_attr(
+        not(all(feature = "mysql", feature = "postgres")),
+        expect(dead_code, reason = "statements of a database that is switched off")
+    )]
     pub Statements {
         // migrate
         create_versions, newest_version, add_version,

@@ -12,6 +12,7 @@ use crate::store::{
     call::Param,
     dialect::{Dialect, Words},
     operator::{Retained, Table},
+    statements::SqlFileError,
     trusted,
 };
 
@@ -100,7 +101,7 @@ select {age}, min(oldest.id) from p cross join lateral (
             Param::Ids(ids) => arguments.add(ids),
             Param::Texts(texts) => arguments.add(texts),
             Param::Partitions(list) => arguments.add(column(list, |one| one.cast_signed())),
-            rows => Err(format!("{rows:?} has columns").into()),
+            _ => Err("rows are given by their columns".into()),
         }
     }
 
@@ -127,7 +128,7 @@ select {age}, min(oldest.id) from p cross join lateral (
             (Param::Records(rows), "payload") => {
                 arguments.add(column(rows, |r| &*r.record.payload))
             }
-            _ => Err(format!("{rows:?} has no column {name}").into()),
+            _ => Err(SqlFileError::NoValue(name.to_owned()).into()),
         }
     }
 
