@@ -243,3 +243,42 @@ fn numbered(text: &str) -> String {
     }
     numbered
 }
+
+/// The SQL files of the folder in which this is written.
+macro_rules! sql_files {
+    () => {
+        concat!(
+            include_str!("sql/fragments.sql"),
+            include_str!("../columns.sql"),
+            include_str!("sql/migrate.sql"),
+            include_str!("sql/publish.sql"),
+            include_str!("sql/lease.sql"),
+            include_str!("sql/watch.sql"),
+            include_str!("sql/fetch.sql"),
+            include_str!("sql/delivery.sql"),
+            include_str!("sql/settle.sql"),
+        )
+    };
+}
+pub(super) use sql_files;
+
+/// How a driver runs a query: the same text for each, because no generic code knows that a
+/// connection is an `Executor`.
+macro_rules! runs_queries {
+    () => {
+        async fn fetch_rows(
+            connection: &mut Self::Connection,
+            query: Query<'static, Self, Self::Arguments>,
+        ) -> Result<Vec<Self::Row>, sqlx::Error> {
+            query.fetch_all(connection).await
+        }
+
+        async fn execute_query(
+            connection: &mut Self::Connection,
+            query: Query<'static, Self, Self::Arguments>,
+        ) -> Result<u64, sqlx::Error> {
+            Ok(query.execute(connection).await?.rows_affected())
+        }
+    };
+}
+pub(super) use runs_queries;

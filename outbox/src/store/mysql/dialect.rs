@@ -17,7 +17,7 @@ use crate::{
     store::{
         TableNames,
         call::Param,
-        dialect::{Dialect, IndexPath, Words},
+        dialect::{Dialect, IndexPath, Words, runs_queries, sql_files},
         operator::{Retained, Table},
         trusted,
     },
@@ -30,17 +30,7 @@ const MESSAGES: usize = 500;
 
 impl Dialect for MySql {
     const WORDS: Words = Words {
-        files: concat!(
-            include_str!("sql/fragments.sql"),
-            include_str!("../columns.sql"),
-            include_str!("sql/migrate.sql"),
-            include_str!("sql/publish.sql"),
-            include_str!("sql/lease.sql"),
-            include_str!("sql/watch.sql"),
-            include_str!("sql/fetch.sql"),
-            include_str!("sql/delivery.sql"),
-            include_str!("sql/settle.sql"),
-        ),
+        files: sql_files!(),
         schema: &[include_str!("sql/schema.sql")],
         // Only rows that match stay locked: otherwise every row that is looked at does, also those
         // of others.
@@ -139,19 +129,7 @@ select timestampdiff(microsecond, min(r.created_at), utc_timestamp(6)), min(r.id
         }
     }
 
-    async fn fetch_rows(
-        connection: &mut MySqlConnection,
-        query: Query<'static, Self, MySqlArguments>,
-    ) -> Result<Vec<MySqlRow>, sqlx::Error> {
-        query.fetch_all(connection).await
-    }
-
-    async fn execute_query(
-        connection: &mut MySqlConnection,
-        query: Query<'static, Self, MySqlArguments>,
-    ) -> Result<u64, sqlx::Error> {
-        Ok(query.execute(connection).await?.rows_affected())
-    }
+    runs_queries!();
 
     async fn statuses_within(
         connection: &mut MySqlConnection,

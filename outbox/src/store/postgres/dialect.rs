@@ -10,7 +10,7 @@ use sqlx::{
 use crate::store::{
     TableNames,
     call::Param,
-    dialect::{Dialect, Words},
+    dialect::{Dialect, Words, runs_queries, sql_files},
     operator::{Retained, Table},
     statements::SqlFileError,
     trusted,
@@ -18,17 +18,7 @@ use crate::store::{
 
 impl Dialect for Postgres {
     const WORDS: Words = Words {
-        files: concat!(
-            include_str!("sql/fragments.sql"),
-            include_str!("../columns.sql"),
-            include_str!("sql/migrate.sql"),
-            include_str!("sql/publish.sql"),
-            include_str!("sql/lease.sql"),
-            include_str!("sql/watch.sql"),
-            include_str!("sql/fetch.sql"),
-            include_str!("sql/delivery.sql"),
-            include_str!("sql/settle.sql"),
-        ),
+        files: sql_files!(),
         schema: &[include_str!("sql/schema.sql")],
         begin_leases: "begin",
         locks_fence: false,
@@ -132,19 +122,7 @@ select {age}, min(oldest.id) from p cross join lateral (
         }
     }
 
-    async fn fetch_rows(
-        connection: &mut PgConnection,
-        query: Query<'static, Self, PgArguments>,
-    ) -> Result<Vec<PgRow>, sqlx::Error> {
-        query.fetch_all(connection).await
-    }
-
-    async fn execute_query(
-        connection: &mut PgConnection,
-        query: Query<'static, Self, PgArguments>,
-    ) -> Result<u64, sqlx::Error> {
-        Ok(query.execute(connection).await?.rows_affected())
-    }
+    runs_queries!();
 
     /// Other plans are switched off: before a table was analyzed for the first time, the planner
     /// would read and sort all of a status.

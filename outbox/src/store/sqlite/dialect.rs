@@ -12,24 +12,14 @@ use crate::store::{
     TableNames,
     batch::json,
     call::Param,
-    dialect::{Dialect, Words},
+    dialect::{Dialect, Words, runs_queries, sql_files},
     operator::{Retained, Table},
     trusted,
 };
 
 impl Dialect for Sqlite {
     const WORDS: Words = Words {
-        files: concat!(
-            include_str!("sql/fragments.sql"),
-            include_str!("../columns.sql"),
-            include_str!("sql/migrate.sql"),
-            include_str!("sql/publish.sql"),
-            include_str!("sql/lease.sql"),
-            include_str!("sql/watch.sql"),
-            include_str!("sql/fetch.sql"),
-            include_str!("sql/delivery.sql"),
-            include_str!("sql/settle.sql"),
-        ),
+        files: sql_files!(),
         schema: &[concat!(
             include_str!("sql/fragments.sql"),
             include_str!("sql/schema.sql")
@@ -92,19 +82,7 @@ select {NOW} - min(r.created_at), min(r.id) from p join {record} r on r.id = (
         }
     }
 
-    async fn fetch_rows(
-        connection: &mut SqliteConnection,
-        query: Query<'static, Self, SqliteArguments>,
-    ) -> Result<Vec<SqliteRow>, sqlx::Error> {
-        query.fetch_all(connection).await
-    }
-
-    async fn execute_query(
-        connection: &mut SqliteConnection,
-        query: Query<'static, Self, SqliteArguments>,
-    ) -> Result<u64, sqlx::Error> {
-        Ok(query.execute(connection).await?.rows_affected())
-    }
+    runs_queries!();
 
     async fn statuses_within(
         connection: &mut SqliteConnection,
