@@ -128,9 +128,7 @@ impl<Db: Database> Operations<'_, Db> {
     /// When the database fails.
     pub async fn paused(&self) -> Result<Vec<String>> {
         let operation = Operation::List;
-        let mut connection = self.pool.acquire().await.during(operation)?;
-        let handlers = Db::paused_handlers(&mut connection, self.names).await;
-        let mut handlers = handlers.during(operation)?;
+        let mut handlers = ask!(self, operation, paused())?;
         handlers.sort_unstable();
         Ok(handlers)
     }

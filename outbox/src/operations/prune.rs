@@ -2,10 +2,14 @@
 
 use std::time::Duration;
 
-use super::{Operations, operations::ask, step::Step};
+use super::{
+    Operations,
+    operations::ask,
+    step::{Step, Within},
+};
 use crate::{
     outbox::error::{DbContext as _, Operation, Result},
-    store::{Database, Fence, Prunable, Retained, micros},
+    store::{Database, Prunable, Retained, micros},
 };
 
 /// How many records one transaction reads, and deletes at most; how many commands or messages one
@@ -43,18 +47,18 @@ impl<'a, Db: Database> Operations<'a, Db> {
             operations: *self,
             micros: micros(older_than),
             after: Some(0),
-            fence: None,
+            within: None,
         }
     }
 
-    /// With a fence: only records of partitions that this process still owns.
+    /// The same, only of records in partitions that this process still owns.
     pub(crate) async fn prune_within(
         &self,
         older_than: Duration,
-        fence: Option<&'a Fence>,
+        within: Option<Within<'a>>,
     ) -> Result<u64> {
         let (mut pruning, mut deleted) = (self.pruning(older_than), 0);
-        pruning.fence = fence;
+        pruning.within = within;
         while let Some(now) = pruning.next().await? {
             deleted += now;
         }
@@ -111,7 +115,7 @@ pub struct Pruning<'a, Db: Database> {
     /// The id of the last record that was read; none at the end.
     after: Option<i64>,
     /// Only records of these partitions, as long as this process owns them.
-    fence: Option<&'a Fence>,
+    within: Option<Within<'a>>,
 }
 
 impl<Db: Database> Pruning<'_, Db> {
@@ -124,13 +128,13 @@ impl<Db: Database> Pruning<'_, Db> {
         let Some(mut over) = self.look().await? else {
             return Ok(None);
         };
-        if let Some(fence) = self.fence {
+        if let Some((_, fence)) = self.within {
             over.retain(|one| fence.leases.iter().any(|lease| lease.part == one.partition));
         }
         if over.is_empty() {
             return Ok(Some(0));
         }
-        let step = Step::Delete(&over, self.fence);
+        let step = Step::Delete(&over, self.within);
         self.operations.apply(step).await.map(Some)
     }
 

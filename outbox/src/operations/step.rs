@@ -4,7 +4,7 @@ use super::Operations;
 use crate::{
     outbox::error::{DbContext as _, Operation, Result},
     runtime::signals::Signal,
-    store::{Database, Fence, Prunable},
+    store::{Database, Fence, Prunable, Statements},
 };
 
 /// How often a transaction is tried that ends in a deadlock.
@@ -38,9 +38,12 @@ pub(super) enum Step<'a> {
     Records(Verb, &'a [i64]),
     /// The heads of the lanes of these deliveries become due if they are waiting.
     ReleaseLaneHeads(&'a [i64]),
-    /// Deletes these finished records. With a fence, only those of partitions that are still ours.
-    Delete(&'a [Prunable], Option<&'a Fence>),
+    /// Deletes these finished records. With leases, only those of partitions that are still ours.
+    Delete(&'a [Prunable], Option<Within<'a>>),
 }
+
+/// The leases of this process, and the statements that lock them.
+pub(crate) type Within<'a> = (&'a Statements, &'a Fence);
 
 impl Verb {
     pub(super) fn past(self) -> &'static str {
@@ -109,11 +112,10 @@ impl<Db: Database> Operations<'_, Db> {
                 operator.release_lane_heads(deliveries).await?;
                 0
             }
-            Step::Delete(records, fence) => {
+            Step::Delete(records, within) => {
                 let mut records = records.to_vec();
-                if let Some(fence) = fence {
-                    let sql = Db::statements(self.names)?;
-                    let held = Db::lock_leases(&mut tx, &sql, fence).await?;
+                if let Some((sql, fence)) = within {
+                    let held = Db::lock_leases(&mut tx, sql, fence).await?;
                     records.retain(|record| held.contains(&record.partition));
                 }
                 let ids: Vec<i64> = records.iter().map(|record| record.id).collect();

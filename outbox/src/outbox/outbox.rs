@@ -64,7 +64,7 @@ pub(crate) struct Shared<Db: Database> {
     pub(crate) liveness: Arc<Liveness>,
     pub(super) time: DatabaseTime,
     /// Every statement of publishing and of the dispatcher on these tables.
-    pub(crate) sql: Arc<Statements<Db>>,
+    pub(crate) sql: Arc<Statements>,
     pub(super) limits: Limits,
     /// The `max_retries` of a record whose publisher gave none, if `retry.pin-at-schedule` is on.
     pub(super) pinned_max_retries: Option<u32>,

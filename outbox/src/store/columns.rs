@@ -12,8 +12,8 @@ use super::{
 };
 use crate::record::{Attempt, Record};
 
-/// The cells of a row. Drivers differ in how they store a key and a time.
-pub(super) trait Cells: Row {
+/// The cells of a row, by their place. Databases differ in how they store a key and a time.
+pub trait Cells: Row {
     fn partition(&self, at: usize) -> Result<u16, sqlx::Error>;
     fn number(&self, at: usize) -> Result<i64, sqlx::Error>;
     fn optional_number(&self, at: usize) -> Result<Option<i64>, sqlx::Error>;
@@ -22,17 +22,42 @@ pub(super) trait Cells: Row {
     fn flag(&self, at: usize) -> Result<bool, sqlx::Error>;
     fn uuid(&self, at: usize) -> Result<Uuid, sqlx::Error>;
     fn optional_uuid(&self, at: usize) -> Result<Option<Uuid>, sqlx::Error>;
-    fn key(&self, at: usize) -> Result<String, sqlx::Error>;
-    fn optional_time(&self, at: usize) -> Result<Option<Timestamp>, sqlx::Error>;
+
+    fn key(&self, at: usize) -> Result<String, sqlx::Error> {
+        self.text(at)
+    }
+
+    /// A time as the database stores it.
+    fn optional_time(&self, at: usize) -> Result<Option<Timestamp>, sqlx::Error> {
+        self.maybe_moment(at)
+    }
 
     /// A number that is never negative and small; a larger one, put there by hand, is the largest.
     fn count(&self, at: usize) -> Result<u32, sqlx::Error> {
         Ok(u32::try_from(self.number(at)?).unwrap_or(u32::MAX))
     }
 
+    /// A number of rows.
+    fn total(&self, at: usize) -> Result<u64, sqlx::Error> {
+        Ok(u64::try_from(self.number(at)?).unwrap_or(0))
+    }
+
+    fn maybe_text(&self, at: usize) -> Result<Option<String>, sqlx::Error> {
+        Ok(self.optional_text(at)?.map(str::to_owned))
+    }
+
     /// A time that is missing, put there by hand, is the latest one.
     fn time(&self, at: usize) -> Result<Timestamp, sqlx::Error> {
         Ok(self.optional_time(at)?.unwrap_or(Timestamp::MAX))
+    }
+
+    /// A time as microseconds since 1970.
+    fn moment(&self, at: usize) -> Result<Timestamp, sqlx::Error> {
+        Ok(moment(self.number(at)?))
+    }
+
+    fn maybe_moment(&self, at: usize) -> Result<Option<Timestamp>, sqlx::Error> {
+        Ok(self.optional_number(at)?.map(moment))
     }
 }
 
@@ -74,21 +99,32 @@ macro_rules! cells {
 }
 pub(super) use cells;
 
-/// A time that databases without a suitable type give as microseconds since 1970. One that was put
-/// there by hand may be later than a timestamp can be.
-#[cfg(any(feature = "mysql", feature = "sqlite"))]
-pub(super) fn moment(micros: i64) -> Timestamp {
-    Timestamp::from_microsecond(micros).unwrap_or(Timestamp::MAX)
+/// A time that was put there by hand and that a timestamp cannot hold becomes the nearest one that
+/// it can.
+fn moment(micros: i64) -> Timestamp {
+    let end = if micros < 0 {
+        Timestamp::MIN
+    } else {
+        Timestamp::MAX
+    };
+    Timestamp::from_microsecond(micros).unwrap_or(end)
 }
 
 /// Headers as they are stored. Text that was put there by hand and is no JSON counts as none.
-pub(super) fn headers(json: &str) -> BTreeMap<String, String> {
+fn headers(json: &str) -> BTreeMap<String, String> {
     serde_json::from_str(json).unwrap_or_default()
 }
 
 /// The places of columns in the rows of one result.
 pub(super) trait Columns: Sized {
     fn locate<R: Row>(row: &R) -> Result<Self, sqlx::Error>;
+}
+
+/// A result of one column.
+impl Columns for () {
+    fn locate<R: Row>(_: &R) -> Result<Self, sqlx::Error> {
+        Ok(())
+    }
 }
 
 impl<A: Columns, B: Columns> Columns for (A, B) {
@@ -152,6 +188,25 @@ pub(super) fn read_all<T: FromCells, R: Cells>(rows: &[R]) -> Result<Vec<T>, sql
 /// Reads one row.
 pub(super) fn read_one<T: FromCells, R: Cells>(row: &R) -> Result<T, sqlx::Error> {
     T::read(row, &T::Columns::locate(row)?)
+}
+
+/// What a row of one column is read as, with this method of [`Cells`].
+macro_rules! from_cell {
+    ($($Type:ty: $read:ident,)*) => {$(
+        impl FromCells for $Type {
+            type Columns = ();
+
+            fn read<R: Cells>(row: &R, (): &()) -> Result<Self, sqlx::Error> {
+                row.$read(0)
+            }
+        }
+    )*};
+}
+from_cell! {
+    i64: number,
+    Option<i64>: optional_number,
+    u16: partition,
+    String: text,
 }
 
 impl FromCells for FetchedRecord {

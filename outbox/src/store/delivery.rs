@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{DueQuery, FetchedRecord, StatementSql};
+use super::{Dialect, DueQuery, FetchedRecord, Statements, call::read};
 use crate::record::Attempt;
 
 /// A delivery with its record, as it was read.
@@ -46,55 +46,90 @@ pub enum RunnableOrder {
     EveryLane,
 }
 
-/// The statements that read deliveries. `parts` are the partitions that this process owns, `handlers`
-/// the ids of the handlers that may run here now.
-pub trait DeliverySql: StatementSql {
+/// The statements that read deliveries. `partitions` are those that this process owns, `handlers` the
+/// ids of the handlers that may run here now.
+pub trait DeliverySql: Dialect {
     /// Retrying deliveries that are due, the most overdue first. Deliveries in memory are found again
     /// until they are settled, so this reads no record.
     fn due_deliveries(
         connection: &mut Self::Connection,
-        sql: &Self::Statements,
+        sql: &Statements,
         due: DueQuery<'_>,
-    ) -> impl Future<Output = Result<Vec<DueDeliveryName>, sqlx::Error>> + Send;
+    ) -> impl Future<Output = Result<Vec<DueDeliveryName>, sqlx::Error>> + Send {
+        async move { due.read::<Self, _>(connection, &sql.due_deliveries).await }
+    }
 
     /// Those of these deliveries that are still retrying, with their records, the most overdue first.
     fn load_deliveries(
         connection: &mut Self::Connection,
-        sql: &Self::Statements,
+        sql: &Statements,
         ids: &[i64],
-    ) -> impl Future<Output = Result<Vec<FetchedDelivery>, sqlx::Error>> + Send;
+    ) -> impl Future<Output = Result<Vec<FetchedDelivery>, sqlx::Error>> + Send {
+        async move { read::<Self, _>(connection, sql.load_deliveries.bind("ids", ids)).await }
+    }
 
     /// Those of these lanes that have a blocking delivery.
     fn blocked_among(
         connection: &mut Self::Connection,
-        sql: &Self::Statements,
+        sql: &Statements,
         lanes: &[LaneName],
-    ) -> impl Future<Output = Result<Vec<LaneName>, sqlx::Error>> + Send;
+    ) -> impl Future<Output = Result<Vec<LaneName>, sqlx::Error>> + Send {
+        async move { read::<Self, _>(connection, sql.blocked_among.bind("lanes", lanes)).await }
+    }
 
-    /// The keys that have a blocking delivery, each once, with their partitions. At most `per_part`
-    /// keys of one partition.
+    /// The keys that have a blocking delivery, each once, with their partitions. At most
+    /// `per_partition` keys of one partition.
     fn blocking_keys(
         connection: &mut Self::Connection,
-        sql: &Self::Statements,
-        parts: &[u16],
-        per_part: i64,
-    ) -> impl Future<Output = Result<Vec<(u16, String)>, sqlx::Error>> + Send;
+        sql: &Statements,
+        partitions: &[u16],
+        per_partition: i64,
+    ) -> impl Future<Output = Result<Vec<(u16, String)>, sqlx::Error>> + Send {
+        async move {
+            if partitions.is_empty() {
+                return Ok(Vec::new());
+            }
+            let keys = sql.blocking_keys.bind("partitions", partitions);
+            let keys = keys.bind("per_partition", per_partition);
+            read::<Self, _>(connection, keys).await
+        }
+    }
 
     /// The first `per_lane` blocking deliveries of each of these lanes, in the lane's order.
     fn lane_heads(
         connection: &mut Self::Connection,
-        sql: &Self::Statements,
+        sql: &Statements,
         lanes: &[LaneName],
         per_lane: i64,
-    ) -> impl Future<Output = Result<Vec<FetchedDelivery>, sqlx::Error>> + Send;
+    ) -> impl Future<Output = Result<Vec<FetchedDelivery>, sqlx::Error>> + Send {
+        async move {
+            let mut found = Vec::new();
+            for lanes in lanes.chunks(Self::WORDS.lanes_at_once) {
+                let heads = sql.lane_heads.bind("lanes", lanes);
+                let heads = heads.bind("per_lane", per_lane);
+                found.append(&mut read::<Self, _>(connection, heads).await?);
+            }
+            Ok(found)
+        }
+    }
 
     /// Lanes whose first blocking delivery is `waiting`, so that it can run.
     fn runnable_lanes(
         connection: &mut Self::Connection,
-        sql: &Self::Statements,
-        parts: &[u16],
+        sql: &Statements,
+        partitions: &[u16],
         handlers: &[&str],
         order: RunnableOrder,
         limit: i64,
-    ) -> impl Future<Output = Result<Vec<LaneName>, sqlx::Error>> + Send;
+    ) -> impl Future<Output = Result<Vec<LaneName>, sqlx::Error>> + Send {
+        async move {
+            let statement = match order {
+                RunnableOrder::OldestFirst => &sql.runnable_oldest_first,
+                RunnableOrder::EveryLane => &sql.runnable_every_lane,
+            };
+            let lanes = statement.bind("partitions", partitions);
+            let lanes = lanes.bind("handlers", handlers).bind("limit", limit);
+            read::<Self, _>(connection, lanes).await
+        }
+    }
 }

@@ -1,11 +1,16 @@
-//! [`Dialect`]: what differs between databases in the statements that [`operator`](super::operator)
-//! writes once for all of them.
+//! [`Dialect`]: what differs between databases.
+//!
+//! The statements of publishing and of the dispatcher stand in SQL files, one folder per database.
+//! Those of operators are put together by [`operator`](super::operator), once for all databases.
 
 use sqlx::{IntoArguments, error::BoxDynError, query::Query};
 
 use super::{
-    TableNames,
-    operator::{Columns, Retained, Table},
+    Statements, TableNames,
+    call::Param,
+    columns::Cells,
+    operator::{Retained, Table},
+    statements::SqlFileError,
     trusted,
 };
 use crate::operations::{DeliveryStatus, RecordStatus, Status};
@@ -13,6 +18,19 @@ use crate::operations::{DeliveryStatus, RecordStatus, Status};
 /// Pieces of text that differ between databases.
 #[derive(Debug)]
 pub struct Words {
+    /// The SQL files with all [`Statements`].
+    pub(crate) files: &'static str,
+    /// The SQL file of each step from nothing to the newest schema.
+    pub(crate) schema: &'static [&'static str],
+    /// Starts a transaction that changes leases.
+    pub(crate) begin_leases: &'static str,
+    /// Settling locks the leases of an owner first, and its statements name the locked partitions
+    /// (`:ours`). Otherwise each statement has the fence itself.
+    pub(crate) locks_fence: bool,
+    /// Stands before the number of a parameter. `None`: each parameter is the next value.
+    pub(crate) numbered: Option<char>,
+    /// How many lanes one statement reads.
+    pub(crate) lanes_at_once: usize,
     /// Quotes the name of a table.
     pub(crate) quote: char,
     /// The present, by the database's clock.
@@ -40,15 +58,18 @@ pub struct Words {
 }
 
 /// How one database says what every database can say. Texts have `?` for each parameter.
-pub trait Dialect: sqlx::Database<Row: Columns, Arguments: IntoArguments<Self>> {
+pub trait Dialect: sqlx::Database<Row: Cells, Arguments: IntoArguments<Self>> {
     /// Pieces of text. One name for all of them: it is in the scope of every generic `Db: Database`.
     const WORDS: Words;
     /// Starts a transaction that is going to write.
     const BEGIN: &'static str;
 
-    /// The text as the database takes it.
-    fn with_placeholders(text: String) -> String {
-        text
+    /// The statements on these tables.
+    ///
+    /// # Errors
+    /// When an SQL file and the list of its statements differ. Tests rule it out.
+    fn statements(names: &TableNames) -> Result<Statements, SqlFileError> {
+        Statements::render::<Self>(Self::WORDS.files, names)
     }
 
     /// The key as text.
@@ -113,24 +134,33 @@ pub trait Dialect: sqlx::Database<Row: Columns, Arguments: IntoArguments<Self>> 
     /// Adds a parameter.
     fn add_argument(arguments: &mut Self::Arguments, value: Param<'_>) -> Result<(), BoxDynError>;
 
-    /// The rows that a statement finds.
+    /// Adds a column of rows as an array, where the database takes arrays.
+    fn add_column(
+        _: &mut Self::Arguments,
+        _rows: Param<'_>,
+        column: &str,
+    ) -> Result<(), BoxDynError> {
+        Err(SqlFileError::NoValue(column.to_owned()).into())
+    }
+
+    /// The rows that a query finds.
     fn fetch_rows(
         connection: &mut Self::Connection,
-        statement: Statement<Self>,
+        query: Query<'static, Self, Self::Arguments>,
     ) -> impl Future<Output = Result<Vec<Self::Row>, sqlx::Error>> + Send;
 
-    /// How many rows a statement changed.
-    fn execute_statement(
+    /// How many rows a query changed.
+    fn execute_query(
         connection: &mut Self::Connection,
-        statement: Statement<Self>,
+        query: Query<'static, Self, Self::Arguments>,
     ) -> impl Future<Output = Result<u64, sqlx::Error>> + Send;
 
     /// The rows that a statement finds which walks each [`IndexPath`] in its order and stops early.
     fn with_index_order(
         connection: &mut Self::Connection,
-        statement: Statement<Self>,
+        query: Query<'static, Self, Self::Arguments>,
     ) -> impl Future<Output = Result<Vec<Self::Row>, sqlx::Error>> + Send {
-        Self::fetch_rows(connection, statement)
+        Self::fetch_rows(connection, query)
     }
 
     /// How many rows have an id in one of these ranges (first and last): columns as of
@@ -155,20 +185,9 @@ pub trait Dialect: sqlx::Database<Row: Columns, Arguments: IntoArguments<Self>> 
 /// What stands behind the table, and what stands behind the condition on the status.
 pub(crate) type IndexPath = (String, &'static str);
 
-/// A parameter.
-#[derive(Debug, Clone, Copy)]
-pub enum Param<'a> {
-    Int(i64),
-    Text(Option<&'a str>),
-    /// A key or the id of a command: bytes in a database whose collations might take two of them
-    /// for the same.
-    Key(&'a str),
-    Ids(&'a [i64]),
-}
-
 /// A text and its parameters, put together for one call.
 #[derive(Debug)]
-pub struct Statement<Db: Dialect> {
+pub(super) struct Statement<Db: Dialect> {
     text: String,
     arguments: Result<Db::Arguments, BoxDynError>,
 }
@@ -186,27 +205,15 @@ impl<Db: Dialect> Statement<Db> {
         self
     }
 
-    pub(crate) fn int(self, value: i64) -> Self {
-        self.bind(Param::Int(value))
-    }
-
-    pub(crate) fn text(self, value: &str) -> Self {
-        self.bind(Param::Text(Some(value)))
-    }
-
     pub(crate) fn key(self, value: &str) -> Self {
-        self.bind(Param::Key(value))
-    }
-
-    pub(crate) fn ids(self, ids: &[i64]) -> Self {
-        self.bind(Param::Ids(ids))
+        self.bind(Param::Key(Some(value)))
     }
 
     /// The value of the next `?`. A value that cannot be encoded fails the call of the statement.
-    pub(crate) fn bind(mut self, value: Param<'_>) -> Self {
-        self.arguments = self
-            .arguments
-            .and_then(|mut arguments| Db::add_argument(&mut arguments, value).map(|()| arguments));
+    pub(crate) fn bind<'a>(mut self, value: impl Into<Param<'a>>) -> Self {
+        self.arguments = self.arguments.and_then(|mut arguments| {
+            Db::add_argument(&mut arguments, value.into()).map(|()| arguments)
+        });
         self
     }
 
@@ -219,7 +226,59 @@ impl<Db: Dialect> Statement<Db> {
     /// What a driver executes.
     pub(super) fn query(self) -> Result<Query<'static, Db, Db::Arguments>, sqlx::Error> {
         let arguments = self.arguments.map_err(sqlx::Error::Encode)?;
-        let sql = trusted(Db::with_placeholders(self.text));
-        Ok(sqlx::query_with(sql, arguments))
+        let text = match Db::WORDS.numbered {
+            Some('$') => numbered(&self.text),
+            _ => self.text,
+        };
+        Ok(sqlx::query_with(trusted(text), arguments))
     }
 }
+
+/// Each `?` becomes `$1`, `$2` and so on. No text has a `?` for anything else.
+fn numbered(text: &str) -> String {
+    let mut pieces = text.split('?');
+    let mut numbered = pieces.next().unwrap_or_default().to_owned();
+    for (n, piece) in pieces.enumerate() {
+        numbered.push_str(&format!("${}{piece}", n + 1));
+    }
+    numbered
+}
+
+/// The SQL files of the folder in which this is written.
+macro_rules! sql_files {
+    () => {
+        concat!(
+            include_str!("sql/fragments.sql"),
+            include_str!("../columns.sql"),
+            include_str!("sql/migrate.sql"),
+            include_str!("sql/publish.sql"),
+            include_str!("sql/lease.sql"),
+            include_str!("sql/watch.sql"),
+            include_str!("sql/fetch.sql"),
+            include_str!("sql/delivery.sql"),
+            include_str!("sql/settle.sql"),
+        )
+    };
+}
+pub(super) use sql_files;
+
+/// How a driver runs a query: the same text for each, because no generic code knows that a
+/// connection is an `Executor`.
+macro_rules! runs_queries {
+    () => {
+        async fn fetch_rows(
+            connection: &mut Self::Connection,
+            query: Query<'static, Self, Self::Arguments>,
+        ) -> Result<Vec<Self::Row>, sqlx::Error> {
+            query.fetch_all(connection).await
+        }
+
+        async fn execute_query(
+            connection: &mut Self::Connection,
+            query: Query<'static, Self, Self::Arguments>,
+        ) -> Result<u64, sqlx::Error> {
+            Ok(query.execute(connection).await?.rows_affected())
+        }
+    };
+}
+pub(super) use runs_queries;

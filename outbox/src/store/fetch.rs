@@ -3,12 +3,17 @@
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::{StatementSql, TableNames};
+use super::{
+    Dialect, Statements,
+    call::{Call, read},
+    columns::FromCells,
+    sql::Sql,
+};
 use crate::record::Record;
 
 /// The pending records of a partition with ids above `after`, in the order of their ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub(crate) struct Page {
+pub struct Page {
     pub(crate) part: u16,
     pub(crate) after: i64,
 }
@@ -67,46 +72,85 @@ pub struct DueQuery<'a> {
     pub(crate) limit: i64,
 }
 
-/// The statements that read records. `parts` are the partitions that this process owns.
-pub trait FetchSql: StatementSql {
+impl<'a> DueQuery<'a> {
+    fn call(self, statement: &'a Sql) -> Call<'a> {
+        statement
+            .bind("partitions", self.parts)
+            .bind("handlers", self.handlers)
+            .bind("offset", self.offset)
+            .bind("limit", self.limit)
+    }
+
+    /// What a statement finds. Without partitions, nothing.
+    pub(super) async fn read<Db: Dialect, T: FromCells>(
+        self,
+        connection: &mut Db::Connection,
+        statement: &Sql,
+    ) -> Result<Vec<T>, sqlx::Error> {
+        if self.parts.is_empty() {
+            return Ok(Vec::new());
+        }
+        read::<Db, T>(connection, self.call(statement)).await
+    }
+}
+
+/// The statements that read records. `partitions` are those that this process owns.
+pub trait FetchSql: Dialect {
     /// The pending records of each partition in the order of their ids, from one snapshot.
     fn pending_records(
         connection: &mut Self::Connection,
-        sql: &Self::Statements,
+        sql: &Statements,
         query: PendingQuery<'_>,
-    ) -> impl Future<Output = Result<Vec<FetchedRecord>, sqlx::Error>> + Send;
+    ) -> impl Future<Output = Result<Vec<FetchedRecord>, sqlx::Error>> + Send {
+        async move {
+            let in_memory: Vec<i64> = query.in_memory.iter().map(|known| known.id).collect();
+            let pending = sql
+                .pending_records
+                .bind("pages", query.pages)
+                .bind("in_memory", &*in_memory)
+                .bind("per_partition", query.per_partition)
+                .bind("limit", query.limit);
+            read::<Self, _>(connection, pending).await
+        }
+    }
 
     /// Scheduled records that are due, the most overdue first.
     fn due_records(
         connection: &mut Self::Connection,
-        sql: &Self::Statements,
+        sql: &Statements,
         due: DueQuery<'_>,
-    ) -> impl Future<Output = Result<Vec<FetchedRecord>, sqlx::Error>> + Send;
+    ) -> impl Future<Output = Result<Vec<FetchedRecord>, sqlx::Error>> + Send {
+        async move { due.read::<Self, _>(connection, &sql.due_records).await }
+    }
 
     /// Microseconds until the next scheduled record or delivery is due (negative: overdue).
     /// `None` if there is none. The limit does not matter.
     fn next_due(
         connection: &mut Self::Connection,
-        sql: &Self::Statements,
+        sql: &Statements,
         due: DueQuery<'_>,
-    ) -> impl Future<Output = Result<Option<i64>, sqlx::Error>> + Send;
+    ) -> impl Future<Output = Result<Option<i64>, sqlx::Error>> + Send {
+        async move {
+            let next = due.read::<Self, Option<i64>>(connection, &sql.next_due);
+            Ok(next.await?.pop().flatten())
+        }
+    }
 
     /// Which other transactions are writing records now.
     fn open_writers(
         connection: &mut Self::Connection,
-        sql: &Self::Statements,
+        sql: &Statements,
     ) -> impl Future<Output = Result<OpenWriters, sqlx::Error>> + Send;
 
     /// The names of events with unhandled records.
     fn unhandled_events(
         connection: &mut Self::Connection,
-        sql: &Self::Statements,
-        parts: &[u16],
-    ) -> impl Future<Output = Result<Vec<String>, sqlx::Error>> + Send;
-
-    /// The ids of paused handlers.
-    fn paused_handlers(
-        connection: &mut Self::Connection,
-        names: &TableNames,
-    ) -> impl Future<Output = Result<Vec<String>, sqlx::Error>> + Send;
+        sql: &Statements,
+        partitions: &[u16],
+    ) -> impl Future<Output = Result<Vec<String>, sqlx::Error>> + Send {
+        async move {
+            let events = sql.unhandled_events.bind("partitions", partitions);
+            read::<Self, _>(connection, events).await
+        }
+    }
 }

@@ -1,9 +1,17 @@
 //! Steps from nothing to the newest schema.
 
-use sqlx::Pool;
+use sqlx::{Pool, SqlSafeStr as _};
 
-use super::{TableNames, statements::SqlFile};
-use crate::outbox::{Error, Result};
+use super::{
+    Dialect, Statements, TableNames,
+    call::{execute, read},
+    statements::SqlFile,
+    trusted,
+};
+use crate::outbox::{
+    Error, Result,
+    error::{DbContext as _, Operation},
+};
 
 /// One step. Each statement does nothing when it was done before, so that a step that broke off
 /// can be made again.
@@ -13,31 +21,78 @@ pub struct Migration {
     pub(crate) statements: Vec<String>,
 }
 
-impl Migration {
-    pub(super) fn of_file(
-        version: i64,
-        file: &'static str,
-        names: &TableNames,
-        quote: char,
-    ) -> Self {
-        Self {
+/// The statements that create the tables.
+pub trait SchemaSql: Dialect {
+    /// Every step from nothing to the newest schema, in order.
+    fn migrations(names: &TableNames) -> Vec<Migration> {
+        let files = (1..).zip(Self::WORDS.schema);
+        let steps = files.map(|(version, file)| Migration {
             version,
-            statements: SqlFile::read(file, names, quote).texts(),
+            statements: SqlFile::read::<Self>(file, names).texts(),
+        });
+        steps.collect()
+    }
+
+    /// Applies the steps that are missing, one process at a time. The version that was found.
+    fn migrate(pool: &Pool<Self>, names: &TableNames) -> impl Future<Output = Result<i64>> + Send {
+        async move {
+            let sql = Self::statements(names).map_err(sqlx::Error::from);
+            let sql = sql.during(Operation::Migrate)?;
+            // One transaction: its lock ends with it, also when this future is dropped.
+            let tx = pool.begin_with(Self::BEGIN.into_sql_str()).await;
+            let mut tx = tx.during(Operation::Migrate)?;
+            let tables = names.to_string();
+            let lock = execute::<Self>(&mut tx, sql.lock_migration.bind("tables", &*tables));
+            lock.await.during(Operation::Migrate)?;
+            let found = apply_missing::<Self>(&mut tx, &sql, names).await?;
+            tx.commit().await.during(Operation::Migrate)?;
+            Ok(found)
         }
     }
 }
 
-/// The statements that create the tables.
-pub trait SchemaSql: sqlx::Database {
-    /// Every step from nothing to the newest schema, in order.
-    fn migrations(names: &TableNames) -> Vec<Migration>;
+/// Applies the steps that are missing while no other process does. The version that was found.
+pub(super) async fn apply_missing<Db: SchemaSql>(
+    connection: &mut Db::Connection,
+    sql: &Statements,
+    names: &TableNames,
+) -> Result<i64> {
+    let found = found_version::<Db>(connection, sql, names);
+    let found = found.await.during(Operation::Migrate)?;
+    for step in missing(Db::migrations(names), found)? {
+        let applied = apply::<Db>(connection, sql, step).await;
+        applied.during(Operation::Migrate)?;
+    }
+    Ok(found)
+}
 
-    /// Applies the steps that are missing, one process at a time. The version that was found.
-    fn migrate(pool: &Pool<Self>, names: &TableNames) -> impl Future<Output = Result<i64>> + Send;
+async fn found_version<Db: Dialect>(
+    connection: &mut Db::Connection,
+    sql: &Statements,
+    names: &TableNames,
+) -> Result<i64, sqlx::Error> {
+    if names.has_schema() {
+        execute::<Db>(connection, sql.create_schema.call()).await?;
+    }
+    execute::<Db>(connection, sql.create_versions.call()).await?;
+    let versions = read::<Db, i64>(connection, sql.newest_version.call()).await?;
+    Ok(versions.first().copied().unwrap_or(0))
+}
+
+async fn apply<Db: Dialect>(
+    connection: &mut Db::Connection,
+    sql: &Statements,
+    step: Migration,
+) -> Result<(), sqlx::Error> {
+    for statement in step.statements {
+        Db::execute_query(connection, sqlx::query(trusted(statement))).await?;
+    }
+    let add = sql.add_version.bind("version", step.version);
+    execute::<Db>(connection, add).await.map(drop)
 }
 
 /// The steps that are missing.
-pub(super) fn missing(steps: Vec<Migration>, found: i64) -> Result<Vec<Migration>> {
+fn missing(steps: Vec<Migration>, found: i64) -> Result<Vec<Migration>> {
     let known = steps.iter().map(|step| step.version).max().unwrap_or(0);
     if found > known {
         return Err(Error::NewerSchema { found, known });

@@ -1,10 +1,12 @@
 //! The tables, and every statement on them.
 //!
-//! The statements of publishing and of the dispatcher stand in `*/sql/*.sql`, one folder per driver
-//! and one file per topic. They are rendered once per outbox, see [`statements`]. The drivers bind
-//! parameters and read columns by name, see [`columns`]; they mirror each other, function by
-//! function.
+//! The statements of publishing and of the dispatcher stand in `*/sql/*.sql`, one folder per database
+//! and one file per topic. They are rendered once per outbox, see [`statements`]. A [`call`] binds
+//! parameters by name; [`columns`] reads rows by the names of their columns. Each topic has a trait
+//! with one function per statement, written once. A database overrides what it has to do differently.
 
+mod batch;
+mod call;
 mod columns;
 mod connection;
 mod delivery;
@@ -20,6 +22,7 @@ mod operator;
 mod postgres;
 mod publish;
 mod settle;
+mod sql;
 #[cfg(feature = "sqlite")]
 pub(crate) mod sqlite;
 mod statements;
@@ -29,7 +32,7 @@ mod tests;
 mod transaction;
 mod watch;
 
-use columns::headers;
+pub(crate) use batch::{Batch, DeliveryRow, FailureRow};
 pub(crate) use connection::KeptConnection;
 pub(crate) use delivery::{DeliverySql, DueDeliveryName, FetchedDelivery, LaneName, RunnableOrder};
 pub(crate) use dialect::Dialect;
@@ -38,19 +41,15 @@ pub(crate) use fetch::{
 };
 use lease::ClusterViewRow;
 pub(crate) use lease::{ClusterView, Fence, Instance, Lease, LeaseRow, LeaseSql};
-pub(crate) use migrate::{Migration, SchemaSql, printed};
+pub(crate) use migrate::{SchemaSql, printed};
 pub(crate) use names::TableNames;
 pub(crate) use operator::{
     CommandClaim, CommandKey, ListQuery, OPEN, Operator, Prunable, Retained, SAMPLE_END,
     SampleExtent, StatusCount, StatusSample, Table,
 };
-#[cfg(any(feature = "mysql", feature = "sqlite"))]
-use publish::as_json;
 pub(crate) use publish::{Due, NewRecord, PublishSql, micros};
-pub(crate) use settle::{
-    Batch, DeliveryCompletion, DeliveryRow, FailureRow, HandlerRename, SettleSql,
-};
-pub(crate) use statements::{StatementSql, Statements, trusted};
+pub(crate) use settle::{DeliveryCompletion, HandlerRename, SettleSql};
+pub(crate) use statements::{Statements, trusted};
 pub(crate) use transaction::{NotCommitted, TransactSql};
 pub(crate) use watch::{LostSession, Notification, PollResult, SessionKey, WatchSql};
 
@@ -64,14 +63,6 @@ pub trait Database: sqlx::Database + Driver {}
 
 /// What each driver does. Sealed: users choose a database, they do not write one.
 pub trait Driver:
-    SchemaSql
-    + PublishSql
-    + LeaseSql
-    + FetchSql
-    + DeliverySql
-    + SettleSql
-    + Dialect
-    + WatchSql
-    + TransactSql
+    SchemaSql + PublishSql + LeaseSql + FetchSql + DeliverySql + SettleSql + WatchSql + TransactSql
 {
 }

@@ -50,10 +50,14 @@ impl TableNames {
         }
     }
 
-    /// The schema, quoted, if there is one.
-    #[cfg(any(feature = "mysql", feature = "postgres"))]
-    pub(crate) fn schema(&self) -> Option<&str> {
-        self.schema.as_deref()
+    pub(crate) fn has_schema(&self) -> bool {
+        self.schema.is_some()
+    }
+
+    /// The schema, quoted; empty if there is none.
+    pub(crate) fn namespace(&self, mark: char) -> String {
+        let schema = self.schema.as_deref();
+        schema.map_or(String::new(), |schema| format!("{mark}{schema}{mark}"))
     }
 }
 

@@ -3,28 +3,64 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use serde::{Serialize, Serializer};
+use sqlx::{error::BoxDynError, query::Query};
 
-use super::StatementSql;
 #[cfg(feature = "testing")]
 use super::TableNames;
+use super::{
+    Dialect, Statements,
+    call::{Param, execute},
+};
 use crate::record::Record;
 
 /// The statements of publishing.
-pub trait PublishSql: StatementSql {
+pub trait PublishSql: Dialect {
     /// Writes one record. `None` if a record with its dedup key exists.
     fn insert(
         connection: &mut Self::Connection,
-        sql: &Self::Statements,
+        sql: &Statements,
         record: &NewRecord,
+    ) -> impl Future<Output = Result<Option<i64>, sqlx::Error>> + Send {
+        let statement = match record.dedup_key {
+            Some(_) => &sql.insert_deduplicated,
+            None => &sql.insert,
+        };
+        let arguments = arguments::<Self>(record).map_err(sqlx::Error::Encode);
+        async move {
+            let query = sqlx::query_with(statement.text(), arguments?);
+            Self::inserted_id(connection, query).await
+        }
+    }
+
+    /// Runs an `insert`. The id of the row, if one was written.
+    fn inserted_id(
+        connection: &mut Self::Connection,
+        query: Query<'static, Self, Self::Arguments>,
     ) -> impl Future<Output = Result<Option<i64>, sqlx::Error>> + Send;
 
     /// Writes all records in one statement, in their order. They differ in ids, keys, partitions and
     /// payloads only, and have no dedup keys.
     fn insert_all(
         connection: &mut Self::Connection,
-        sql: &Self::Statements,
+        sql: &Statements,
         records: &[NewRecord],
-    ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
+    ) -> impl Future<Output = Result<(), sqlx::Error>> + Send {
+        async move {
+            let Some(each) = records.first() else {
+                return Ok(());
+            };
+            let headers = each.headers();
+            let insert = sql
+                .insert_all
+                .bind("records", records)
+                .bind("event", &*each.record.event)
+                .bind("version", i64::from(each.record.version))
+                .bind("headers", headers.as_deref())
+                .bind("max_retries", each.record.max_retries.map(i64::from));
+            execute::<Self>(connection, insert).await.map(drop)
+        }
+    }
 
     /// Changes the time of publication to these microseconds since 1970. Only the test kit calls it,
     /// on SQLite.
@@ -39,39 +75,44 @@ pub trait PublishSql: StatementSql {
     }
 }
 
-/// Binds the parameters of `insert`, in the order that all drivers share. `$text` is how a driver
-/// stores a text that is compared byte by byte.
-macro_rules! bind_insert {
-    ($query:expr, $new:expr, $text:expr) => {{
-        let (due_in, due_at) = $new.due.micros();
-        let record = &$new.record;
-        $query
-            .bind(record.event_id)
-            .bind(&record.event)
-            .bind(i64::from(record.version))
-            .bind($text(&record.key))
-            .bind($new.partition.cast_signed())
-            .bind(&record.payload)
-            .bind($new.headers())
-            .bind(record.max_retries.map(i64::from))
-            .bind($new.dedup_key.as_deref().map($text))
-            .bind(due_in)
-            .bind(due_at)
-    }};
-}
-pub(super) use bind_insert;
+/// The parameters of `insert`, in the order in which each database's text has them.
+pub(super) const INSERT_PARAMETERS: [&str; 11] = [
+    "event_id",
+    "event",
+    "version",
+    "key",
+    "part",
+    "payload",
+    "headers",
+    "max_retries",
+    "dedup_key",
+    "due_in",
+    "due_at",
+];
 
-/// Binds the parameters of `insert_all` that its records have in common.
-macro_rules! bind_shared {
-    ($query:expr, $new:expr) => {
-        $query
-            .bind(&$new.record.event)
-            .bind(i64::from($new.record.version))
-            .bind($new.headers())
-            .bind($new.record.max_retries.map(i64::from))
-    };
+/// The values of [`INSERT_PARAMETERS`]. By place, because publishing must be fast.
+fn arguments<Db: Dialect>(new: &NewRecord) -> Result<Db::Arguments, BoxDynError> {
+    let (record, headers) = (&new.record, new.headers());
+    let (due_in, due_at) = new.due.micros();
+    let values: [Param<'_>; INSERT_PARAMETERS.len()] = [
+        record.event_id.into(),
+        (&*record.event).into(),
+        i64::from(record.version).into(),
+        Param::Key(Some(&record.key)),
+        Param::Partition(new.partition),
+        (&*record.payload).into(),
+        headers.as_deref().into(),
+        record.max_retries.map(i64::from).into(),
+        Param::Key(new.dedup_key.as_deref()),
+        due_in.into(),
+        due_at.into(),
+    ];
+    let mut arguments = Db::Arguments::default();
+    for value in values {
+        Db::add_argument(&mut arguments, value)?;
+    }
+    Ok(arguments)
 }
-pub(super) use bind_shared;
 
 /// A record that is about to be written.
 #[derive(Debug)]
@@ -89,6 +130,15 @@ impl NewRecord {
         (!headers.is_empty())
             .then(|| serde_json::to_string(headers).ok())
             .flatten()
+    }
+}
+
+/// The values in which records of one [`insert_all`](PublishSql::insert_all) differ.
+impl Serialize for NewRecord {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let record = &self.record;
+        let id = record.event_id.simple();
+        (id.to_string(), &record.key, self.partition, &record.payload).serialize(serializer)
     }
 }
 
@@ -130,19 +180,4 @@ impl Due {
 pub(crate) fn micros(time: Duration) -> i64 {
     const LONGEST: i64 = 100 * 366 * 24 * 3600 * 1_000_000;
     i64::try_from(time.as_micros()).map_or(LONGEST, |micros| micros.min(LONGEST))
-}
-
-/// The values in which records differ (id, key, partition, payload) as one JSON array of arrays, for
-/// databases without array parameters.
-#[cfg(any(feature = "mysql", feature = "sqlite"))]
-pub(super) fn as_json(new: &[NewRecord]) -> Result<String, sqlx::Error> {
-    let rows = new.iter().map(
-        |NewRecord {
-             record, partition, ..
-         }| {
-            let id = record.event_id.simple().to_string();
-            (id, &record.key, partition, &record.payload)
-        },
-    );
-    super::settle::json(&rows.collect::<Vec<_>>())
 }

@@ -1,30 +1,21 @@
 //! SQL files: split into statements and filled with the names of the tables, once per outbox.
 //!
-//! A file consists of sections. `-- name: x` starts a statement. `-- fragment: x` starts a text
-//! that later sections include as `{x}`. A line that starts with `--` is a comment and is dropped.
-//! `{record}` is the table of records, and likewise for the other tables. `{plain x}` is a name
-//! with the prefix but without the schema; `{qualified x}` has both. `{channel}` is the channel of
-//! PostgreSQL's notifications.
+//! A file consists of sections. `-- name: x` starts a statement. `-- transaction: x` starts one that
+//! runs in a transaction of its own. `-- then` starts the next step of a statement; the step runs if
+//! the step before changed a row. `-- fragment: x` starts a text that later sections include as
+//! `{x}`. Any other line that starts with `--` is a comment and is dropped.
+//!
+//! `{record}` is the table of records, and likewise for the other tables. `{plain x}` is a name with
+//! the prefix but without the schema; `{qualified x}` has both. `{namespace}` is the schema alone.
+//! `{channel}` is the channel of PostgreSQL's notifications. [`Sql`] explains parameters.
 
 use std::{borrow::Cow, sync::Arc};
 
 use sqlx::{AssertSqlSafe, SqlSafeStr as _, SqlStr};
 
-use super::TableNames;
+use super::{Dialect, TableNames, sql::Sql};
 
-/// The statements of one driver. Made once per outbox and shared by everything that uses it.
-pub trait StatementSql: sqlx::Database {
-    type Statements: std::fmt::Debug + Send + Sync + 'static;
-
-    /// # Errors
-    /// When an SQL file and the list of its statements differ. The tests of each driver rule it out.
-    fn statements(names: &TableNames) -> Result<Self::Statements, SqlFileError>;
-}
-
-/// The statements of `Db`.
-pub(crate) type Statements<Db> = <Db as StatementSql>::Statements;
-
-/// An SQL file and the list of its statements differ.
+/// An SQL file and the code that uses it differ.
 #[derive(Debug, thiserror::Error)]
 pub enum SqlFileError {
     #[error("no SQL file has the statement `{0}`")]
@@ -33,6 +24,8 @@ pub enum SqlFileError {
     Unused(String),
     #[error("nothing fills a hole of the statement `{0}`")]
     Unfilled(String),
+    #[error("no value fits the parameter `:{0}` of a statement")]
+    NoValue(String),
 }
 
 impl From<SqlFileError> for sqlx::Error {
@@ -44,62 +37,103 @@ impl From<SqlFileError> for sqlx::Error {
 /// A file whose holes are filled.
 #[derive(Debug)]
 pub(super) struct SqlFile {
-    /// Name and text, in the order of the file.
-    statements: Vec<(&'static str, String)>,
+    /// In the order of the file.
+    statements: Vec<Section>,
+    fragments: Vec<(&'static str, String)>,
+}
+
+#[derive(Debug)]
+struct Section {
+    name: &'static str,
+    kind: &'static str,
+    steps: Vec<String>,
 }
 
 impl SqlFile {
-    pub(super) fn read(file: &'static str, names: &TableNames, quote: char) -> Self {
-        let mut sections: Vec<(&str, bool, String)> = Vec::new();
-        for line in file.lines() {
-            if let Some(name) = line.strip_prefix("-- name: ") {
-                sections.push((name, true, String::new()));
-            } else if let Some(name) = line.strip_prefix("-- fragment: ") {
-                sections.push((name, false, String::new()));
-            } else if let Some((_, _, text)) = sections.last_mut()
-                && !line.trim_start().starts_with("--")
-            {
-                text.push_str(line);
-                text.push('\n');
-            }
-        }
+    pub(super) fn read<Db: Dialect>(file: &'static str, names: &TableNames) -> Self {
         let (mut fragments, mut statements) = (Vec::new(), Vec::new());
-        for (name, is_statement, text) in sections {
-            let filled = filled(text.trim(), &fragments, names, quote);
-            if is_statement {
-                statements.push((name, filled));
+        for mut section in sections(file) {
+            for step in &mut section.steps {
+                *step = filled(step.trim(), &fragments, names, Db::WORDS.quote);
+            }
+            if section.kind == "fragment" {
+                fragments.push((section.name, section.steps.concat()));
             } else {
-                fragments.push((name, filled));
+                statements.push(section);
             }
         }
-        Self { statements }
+        Self {
+            statements,
+            fragments,
+        }
+    }
+
+    /// The text of a fragment. Empty if the file does not have it.
+    pub(super) fn fragment(&self, name: &str) -> &str {
+        let mut all = self.fragments.iter();
+        let found = all.find(|(known, _)| *known == name);
+        found.map_or("", |(_, text)| text)
     }
 
     /// Refuses a file with a statement that is not among these.
     pub(super) fn has_only(&self, known: &[&str]) -> Result<(), SqlFileError> {
-        let mut names = self.statements.iter().map(|(name, _)| *name);
+        let mut names = self.statements.iter().map(|section| section.name);
         match names.find(|name| !known.contains(name)) {
             Some(name) => Err(SqlFileError::Unused(name.to_owned())),
             None => Ok(()),
         }
     }
 
-    /// The text is shared: a clone of what is returned copies no text.
-    pub(super) fn statement(&self, name: &'static str) -> Result<SqlStr, SqlFileError> {
-        let mut all = self.statements.iter();
-        let (_, text) = all
-            .find(|(known, _)| *known == name)
-            .ok_or(SqlFileError::Missing(name))?;
-        if text.contains('{') {
-            return Err(SqlFileError::Unfilled(text.clone()));
+    pub(super) fn statement<Db: Dialect>(&self, name: &'static str) -> Result<Sql, SqlFileError> {
+        let statement = self.optional::<Db>(name)?;
+        if statement.exists() {
+            Ok(statement)
+        } else {
+            Err(SqlFileError::Missing(name))
         }
-        Ok(shared(text))
     }
 
-    /// All statements, in the order of the file.
-    pub(super) fn texts(self) -> Vec<String> {
-        self.statements.into_iter().map(|(_, text)| text).collect()
+    /// A statement without steps if the file does not have it.
+    pub(super) fn optional<Db: Dialect>(&self, name: &'static str) -> Result<Sql, SqlFileError> {
+        let mut all = self.statements.iter();
+        let Some(section) = all.find(|section| section.name == name) else {
+            return Ok(Sql::default());
+        };
+        if let Some(step) = section.steps.iter().find(|step| step.contains('{')) {
+            return Err(SqlFileError::Unfilled(step.clone()));
+        }
+        let is_transaction = section.kind == "transaction";
+        Ok(Sql::new::<Db>(is_transaction, &section.steps))
     }
+
+    /// The texts of all statements, in the order of the file.
+    pub(super) fn texts(self) -> Vec<String> {
+        let sections = self.statements.into_iter();
+        sections.flat_map(|section| section.steps).collect()
+    }
+}
+
+fn sections(file: &'static str) -> Vec<Section> {
+    let mut sections: Vec<Section> = Vec::new();
+    for line in file.lines() {
+        let comment = line.trim_start().strip_prefix("--").map(str::trim);
+        let header = comment.and_then(|comment| comment.split_once(": "));
+        if let Some((kind @ ("name" | "transaction" | "fragment"), name)) = header {
+            sections.push(Section {
+                name,
+                kind,
+                steps: vec![String::new()],
+            });
+        } else if let Some(section) = sections.last_mut() {
+            if line == "-- then" {
+                section.steps.push(String::new());
+            } else if let (None, Some(step)) = (comment, section.steps.last_mut()) {
+                step.push_str(line);
+                step.push('\n');
+            }
+        }
+    }
+    sections
 }
 
 /// SQL that was put together from our own text and checked [`TableNames`].
@@ -129,6 +163,7 @@ fn filled(text: &str, fragments: &[(&str, String)], names: &TableNames, quote: c
             (_, Some(("qualified", name))) => names.table(name, quote).into(),
             _ if TABLES.contains(&hole) => names.table(hole, quote).into(),
             _ if hole == "channel" => names.channel().into(),
+            _ if hole == "namespace" => names.namespace(quote).into(),
             _ => format!("{{{hole}}}").into(),
         });
         rest = after;
@@ -144,40 +179,90 @@ fn next_hole(text: &str) -> Option<(&str, &str, &str)> {
     Some((before, hole, after))
 }
 
-/// Makes a struct with a field for each statement of SQL files. A field is an [`SqlStr`] or the
-/// type that is written after it.
+/// Makes a struct with a field for each statement of SQL files.
 macro_rules! statements {
     (
         $(#[$doc:meta])*
-        $vis:vis $Name:ident, $file:expr;
-        $($field:ident $(: $kind:ty)?),* $(,)?
+        $vis:vis $Name:ident { $($field:ident),* $(,)? }
+        optional { $($optional:ident),* $(,)? }
     ) => {
         $(#[$doc])*
         #[derive(Debug)]
         $vis struct $Name {
-            $($field: statements!(@ $($kind)?),)*
+            $(pub(crate) $field: $crate::store::sql::Sql,)*
+            $(pub(crate) $optional: $crate::store::sql::Sql,)*
         }
 
         impl $Name {
-            fn render(
+            /// # Errors
+            /// When the file and this list differ. Tests rule it out for each driver.
+            pub(crate) fn render<Db: $crate::store::Dialect>(
+                file: &'static str,
                 names: &$crate::store::TableNames,
-                quote: char,
             ) -> Result<Self, $crate::store::statements::SqlFileError> {
-                let file = $crate::store::statements::SqlFile::read($file, names, quote);
-                file.has_only(&[$(stringify!($field)),*])?;
+                let file = $crate::store::statements::SqlFile::read::<Db>(file, names);
+                file.has_only(&[$(stringify!($field),)* $(stringify!($optional),)*])?;
                 Ok(Self {
-                    $($field: file.statement(stringify!($field))?.into(),)*
+                    $($field: file.statement::<Db>(stringify!($field))?,)*
+                    $($optional: file.optional::<Db>(stringify!($optional))?,)*
                 })
             }
         }
     };
-    (@) => { sqlx::SqlStr };
-    (@ $kind:ty) => { $kind };
 }
+#[cfg(feature = "testing")]
 pub(super) use statements;
 
+statements! {
+    /// The statements of publishing and of the dispatcher. Made once per outbox and shared by
+    /// everything that uses it. A database that does not need an optional one has none in its
+    /// files: to execute it does nothing.
+    #[cfg_attr(
+        not(all(feature = "mysql", feature = "postgres")),
+        expect(dead_code, reason = "statements of a database that is switched off")
+    )]
+    pub Statements {
+        // migrate
+        create_versions, newest_version, add_version,
+        // publish
+        insert, insert_deduplicated, insert_all,
+        // lease
+        seed_partitions, heartbeat, renew, delete_instance, free_leases, cluster_view,
+        take_partitions, release_leases, lock_leases, reap_expired,
+        // watch
+        poll,
+        // fetch
+        due_records, next_due, unhandled_events,
+        // delivery
+        due_deliveries, load_deliveries, blocked_among, blocking_keys, lane_heads,
+        runnable_oldest_first, runnable_every_lane,
+        // settle
+        complete_records, delete_records, put_aside, split_records, change_deliveries,
+        add_failures, forget_failures, complete_split_records, delete_split_records,
+        rename_handler, requeue_unhandled,
+    }
+    optional {
+        // migrate
+        lock_migration, create_schema,
+        // lease: MySQL cannot pass over locked rows in an update
+        lock_free_leases,
+        // watch: SQLite has neither sessions nor notifications, MySQL no notifications
+        channel, lock_session, unlock_session, register, advertise, reap_lost, set_listening,
+        notify_peers,
+        // fetch: MySQL has its own way to read pending records
+        pending_records, pending_page, pending_pages, pending_ids, records_of_ids, clock,
+        open_writers,
+        // settle
+        relax_transaction, complete_records_alone, delete_records_alone, add_deliveries,
+        lock_split_records, open_deliveries,
+    }
+}
+
 #[cfg(test)]
+#[cfg(feature = "sqlite")]
 mod tests {
+    use sqlx::Sqlite;
+
     use super::*;
 
     const FILE: &str = "-- Why the file is so.
@@ -187,10 +272,15 @@ clock()
 a, {now}
 
 -- name: first
--- $1 id
+-- The id is known.
 select {columns} from {record}
     -- The index is forced.
-    where id = $1
+    where id = :id
+
+-- transaction: steps
+delete from {lease}
+-- then
+delete from {pause}
 
 -- name: second
 create index {plain record_due} on {qualified record} ({hole})
@@ -198,36 +288,41 @@ create index {plain record_due} on {qualified record} ({hole})
 
     fn file() -> SqlFile {
         let names = TableNames::new(Some("shop".to_owned()), "box_".to_owned()).unwrap();
-        SqlFile::read(FILE, &names, '"')
+        SqlFile::read::<Sqlite>(FILE, &names)
     }
 
     #[test]
     fn fragments_and_names_fill_the_holes_and_comments_go() {
-        let first = file().statement("first").unwrap();
+        let first = file().statement::<Sqlite>("first").unwrap();
         assert_eq!(
-            first.as_str(),
-            "select a, clock() from \"shop\".\"box_record\"\n    where id = $1"
+            first.text().as_str(),
+            "select a, clock() from \"shop\".\"box_record\"\n    where id = ?1"
         );
         assert_eq!(
-            file().texts()[1],
-            "create index \"box_record_due\" on \"shop\".\"box_record\" ({hole})"
+            file().texts()[1..],
+            [
+                "delete from \"shop\".\"box_lease\"",
+                "delete from \"shop\".\"box_pause\"",
+                "create index \"box_record_due\" on \"shop\".\"box_record\" ({hole})"
+            ]
         );
     }
 
     #[test]
     fn what_does_not_fit_is_refused() {
-        let error = file().statement("second").unwrap_err();
+        let error = file().statement::<Sqlite>("second").unwrap_err();
         assert!(matches!(error, SqlFileError::Unfilled(_)), "{error}");
-        let error = file().statement("third").unwrap_err();
+        let error = file().statement::<Sqlite>("third").unwrap_err();
         assert!(matches!(error, SqlFileError::Missing("third")), "{error}");
-        let error = file().has_only(&["first"]).unwrap_err();
+        assert!(!file().optional::<Sqlite>("third").unwrap().exists());
+        let error = file().has_only(&["first", "steps"]).unwrap_err();
         assert!(matches!(error, SqlFileError::Unused(_)), "{error}");
-        file().has_only(&["first", "second"]).unwrap();
+        file().has_only(&["first", "steps", "second"]).unwrap();
     }
 
     #[test]
     fn a_clone_shares_the_text() {
-        let first = file().statement("first").unwrap();
-        assert!(std::ptr::eq(first.as_str(), first.clone().as_str()));
+        let first = file().statement::<Sqlite>("first").unwrap();
+        assert!(std::ptr::eq(first.text().as_str(), first.text().as_str()));
     }
 }

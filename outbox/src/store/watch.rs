@@ -1,11 +1,15 @@
 //! The statements of the watcher: which peers published, changed ownership or died.
 
-use std::time::Duration;
+use std::{future::pending, time::Duration};
 
 use sqlx::Pool;
 use uuid::Uuid;
 
-use super::StatementSql;
+use super::{
+    Dialect, Statements,
+    call::{Call, execute, rows},
+    columns::read_one,
+};
 
 /// The result of one cheap poll.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -62,7 +66,7 @@ impl SessionKey {
 }
 
 /// The statements of the watcher, on a connection of its own.
-pub trait WatchSql: StatementSql {
+pub trait WatchSql: Dialect {
     /// The connection on which the watcher polls and waits for notifications.
     type WatchConnection: Send;
 
@@ -75,78 +79,121 @@ pub trait WatchSql: StatementSql {
 
     fn open(
         pool: &Pool<Self>,
-        sql: &Self::Statements,
+        sql: &Statements,
     ) -> impl Future<Output = Result<Self::WatchConnection, sqlx::Error>> + Send;
+
+    /// The connection for statements.
+    fn connection(
+        line: &mut Self::WatchConnection,
+    ) -> impl Future<Output = Result<&mut Self::Connection, sqlx::Error>> + Send;
 
     /// Locks the session of this connection for this instance.
     fn lock_session(
         line: &mut Self::WatchConnection,
+        sql: &Statements,
         session: SessionKey,
-    ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
+    ) -> impl Future<Output = Result<(), sqlx::Error>> + Send {
+        async move { run::<Self>(line, sql.lock_session.bind("session", Some(session))).await }
+    }
 
     /// Unlocks the session before the connection goes back to the pool.
     fn unlock_session(
-        _: &mut Self::WatchConnection,
+        line: &mut Self::WatchConnection,
+        sql: &Statements,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send {
-        async { Ok(()) }
+        async move { run::<Self>(line, sql.unlock_session.call()).await }
     }
 
     /// Writes the instance's row together with its session, valid for `micros` microseconds, so that
     /// no peer sees the instance without its session.
     fn register(
-        _: &mut Self::WatchConnection,
-        _: &Self::Statements,
-        _owner: Uuid,
-        _: SessionKey,
-        _micros: i64,
+        line: &mut Self::WatchConnection,
+        sql: &Statements,
+        owner: Uuid,
+        session: SessionKey,
+        micros: i64,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send {
-        async { Ok(()) }
+        async move {
+            let register = sql.register.bind("owner", owner).bind("micros", micros);
+            run::<Self>(line, register.bind("session", Some(session))).await
+        }
     }
 
     /// Writes the session into the instance's row, where peers see it; `None` removes it. The
     /// instance does not listen afterwards.
     fn advertise(
         line: &mut Self::WatchConnection,
-        sql: &Self::Statements,
+        sql: &Statements,
         owner: Uuid,
         session: Option<SessionKey>,
-    ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
+    ) -> impl Future<Output = Result<(), sqlx::Error>> + Send {
+        async move {
+            let advertise = sql.advertise.bind("owner", owner);
+            run::<Self>(line, advertise.bind("session", session)).await
+        }
+    }
 
     fn poll(
         line: &mut Self::WatchConnection,
-        sql: &Self::Statements,
+        sql: &Statements,
         owner: Uuid,
         session: Option<SessionKey>,
         highest: i64,
-    ) -> impl Future<Output = Result<PollResult, sqlx::Error>> + Send;
+    ) -> impl Future<Output = Result<PollResult, sqlx::Error>> + Send {
+        async move {
+            let poll = sql.poll.bind("owner", owner).bind("session", session);
+            let connection = Self::connection(line).await?;
+            let rows = rows::<Self>(connection, poll.bind("highest", highest)).await?;
+            read_one(rows.first().ok_or(sqlx::Error::RowNotFound)?)
+        }
+    }
 
     /// Deletes an instance whose session has ended, and frees its partitions.
     fn reap_lost(
         line: &mut Self::WatchConnection,
-        sql: &Self::Statements,
+        sql: &Statements,
         instance: Uuid,
-    ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
+    ) -> impl Future<Output = Result<(), sqlx::Error>> + Send {
+        async move { run::<Self>(line, sql.reap_lost.bind("instance", instance)).await }
+    }
 
     /// Tells publishers whether to notify this instance.
     fn set_listening(
-        _: &mut Self::WatchConnection,
-        _: &Self::Statements,
-        _: Uuid,
-        _listening: bool,
+        line: &mut Self::WatchConnection,
+        sql: &Statements,
+        owner: Uuid,
+        listening: bool,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send {
-        async { Ok(()) }
+        async move {
+            let set = sql.set_listening.bind("owner", owner);
+            run::<Self>(line, set.bind("listening", listening)).await
+        }
     }
 
     /// Waits for the next notification. Dropping the future loses none.
     fn next_notification(
-        line: &mut Self::WatchConnection,
-    ) -> impl Future<Output = Result<Notification, sqlx::Error>> + Send;
+        _: &mut Self::WatchConnection,
+    ) -> impl Future<Output = Result<Notification, sqlx::Error>> + Send {
+        pending()
+    }
 
     /// Notifies peers that partitions changed hands, or that this instance came or left.
     fn notify_peers(
-        _: &mut Self::Connection,
-        _: &Self::Statements,
+        connection: &mut Self::Connection,
+        sql: &Statements,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send {
-        async { Ok(()) }
+        async move {
+            let notify = sql.notify_peers.call();
+            execute::<Self>(connection, notify).await.map(drop)
+        }
     }
+}
+
+/// Runs a statement of the watcher.
+async fn run<Db: WatchSql>(
+    line: &mut Db::WatchConnection,
+    call: Call<'_>,
+) -> Result<(), sqlx::Error> {
+    let connection = Db::connection(line).await?;
+    execute::<Db>(connection, call).await.map(drop)
 }

@@ -24,14 +24,14 @@ type Result<T = ()> = std::result::Result<T, sqlx::Error>;
 #[derive(Debug)]
 pub(crate) struct Fetcher<Db: Database> {
     link: KeptConnection<Db>,
-    sql: Arc<Statements<Db>>,
+    sql: Arc<Statements>,
     late: LateWriters,
 }
 
 /// One run of a plan.
 struct Steps<'a, Db: Database> {
     connection: &'a mut Db::Connection,
-    sql: &'a Statements<Db>,
+    sql: &'a Statements,
     late: &'a mut LateWriters,
     plan: &'a FetchPlan,
     fetched: Fetched,
@@ -41,7 +41,7 @@ struct Steps<'a, Db: Database> {
 const ROWS_PER_LANE: i64 = 32;
 
 impl<Db: Database> Fetcher<Db> {
-    pub(crate) fn new(pool: Pool<Db>, sql: Arc<Statements<Db>>) -> Self {
+    pub(crate) fn new(pool: Pool<Db>, sql: Arc<Statements>) -> Self {
         Self {
             link: KeptConnection::new(pool),
             sql,

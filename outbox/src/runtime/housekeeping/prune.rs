@@ -34,8 +34,8 @@ async fn prune_records<Db: Database>(outbox: &Outbox<Db>, fence: &Fence) -> Resu
         Retention::Delete => Duration::ZERO,
         Retention::Forever => return Ok(()),
     };
-    let operations = outbox.operations();
-    let records = operations.prune_within(time, Some(fence)).await?;
+    let (operations, within) = (outbox.operations(), (&*outbox.inner.sql, fence));
+    let records = operations.prune_within(time, Some(within)).await?;
     if records > 0 {
         tracing::debug!(records, "finished records removed");
     }

@@ -49,7 +49,7 @@ impl ClaimRequest {
     pub(crate) async fn run<Db: Database>(
         &self,
         connection: &mut Db::Connection,
-        sql: &Statements<Db>,
+        sql: &Statements,
     ) -> sqlx::Result<ClaimOutcome> {
         let (owner, micros) = (self.fence.owner, self.lease_micros);
         let releases = !self.to_release.is_empty();
@@ -91,7 +91,7 @@ impl ClaimRequest {
     async fn prepare_gained<Db: Database>(
         &self,
         connection: &mut Db::Connection,
-        sql: &Statements<Db>,
+        sql: &Statements,
         owned: &[Lease],
     ) -> sqlx::Result<()> {
         const REQUEUE_AT_ONCE: i64 = 5_000;

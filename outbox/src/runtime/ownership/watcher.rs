@@ -109,7 +109,7 @@ impl<Db: Database> Watcher<Db> {
             Err(error) => error.as_database_error().is_some(),
         };
         if is_connected {
-            let unlocked = with_timeout(Db::unlock_session(&mut link)).await;
+            let unlocked = with_timeout(Db::unlock_session(&mut link, &self.outbox.sql)).await;
             return ended.and(unlocked);
         }
         ended.map(drop)
@@ -182,7 +182,7 @@ impl<Db: Database> Watcher<Db> {
             return Ok(None);
         }
         let session = SessionKey::new();
-        with_timeout(Db::lock_session(link, session)).await?;
+        with_timeout(Db::lock_session(link, &self.outbox.sql, session)).await?;
         self.session.session_opening();
         if !self.is_reconnecting {
             let (sql, micros) = (&self.outbox.sql, self.lease_micros);

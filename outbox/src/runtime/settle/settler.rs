@@ -14,12 +14,12 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Settler<Db: Database> {
     connection: KeptConnection<Db>,
-    sql: Arc<Statements<Db>>,
+    sql: Arc<Statements>,
     keep_completed: bool,
 }
 
 impl<Db: Database> Settler<Db> {
-    pub(crate) fn new(pool: Pool<Db>, sql: Arc<Statements<Db>>, keep_completed: bool) -> Self {
+    pub(crate) fn new(pool: Pool<Db>, sql: Arc<Statements>, keep_completed: bool) -> Self {
         Self {
             connection: KeptConnection::settling(pool),
             sql,

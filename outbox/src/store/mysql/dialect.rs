@@ -1,4 +1,4 @@
-//! How MySQL says what operators ask.
+//! How MySQL says what every database can say.
 //!
 //! Every statement on given rows starts from them (`straight_join`) and finds each by its key: the
 //! database looks at no other row, so it locks no other row.
@@ -7,17 +7,18 @@ use sqlx::{
     Arguments as _, MySql, MySqlConnection,
     error::BoxDynError,
     mysql::{MySqlArguments, MySqlRow},
+    query::Query,
 };
 use uuid::Uuid;
 
-use super::places;
+use super::{places, watch::lock_name};
 use crate::{
     operations::{DeliveryStatus, RecordStatus, Status},
     store::{
         TableNames,
-        dialect::{Dialect, IndexPath, Param, Statement, Words},
+        call::Param,
+        dialect::{Dialect, IndexPath, Words, runs_queries, sql_files},
         operator::{Retained, Table},
-        settle::json,
         trusted,
     },
 };
@@ -29,6 +30,15 @@ const MESSAGES: usize = 500;
 
 impl Dialect for MySql {
     const WORDS: Words = Words {
+        files: sql_files!(),
+        schema: &[include_str!("sql/schema.sql")],
+        // Only rows that match stay locked: otherwise every row that is looked at does, also those
+        // of others.
+        begin_leases: "set transaction isolation level read committed; begin",
+        locks_fence: true,
+        numbered: None,
+        // The connection keeps a prepared statement for each number of lanes.
+        lanes_at_once: 64,
         quote: '`',
         now: "utc_timestamp(6)",
         epoch: "'1970-01-01'",
@@ -110,25 +120,16 @@ select timestampdiff(microsecond, min(r.created_at), utc_timestamp(6)), min(r.id
         match value {
             Param::Int(value) => arguments.add(value),
             Param::Text(value) => arguments.add(value),
-            Param::Key(value) => arguments.add(value.as_bytes()),
-            Param::Ids(ids) => arguments.add(json(ids)?),
+            Param::Key(value) => arguments.add(value.map(str::as_bytes)),
+            Param::Uuid(value) => arguments.add(value),
+            Param::Flag(value) => arguments.add(value),
+            Param::Partition(value) => arguments.add(value.cast_signed()),
+            Param::Session(key) => arguments.add(key.map(lock_name)),
+            list => arguments.add(list.json()?),
         }
     }
 
-    async fn fetch_rows(
-        connection: &mut MySqlConnection,
-        statement: Statement<Self>,
-    ) -> Result<Vec<MySqlRow>, sqlx::Error> {
-        statement.query()?.fetch_all(connection).await
-    }
-
-    async fn execute_statement(
-        connection: &mut MySqlConnection,
-        statement: Statement<Self>,
-    ) -> Result<u64, sqlx::Error> {
-        let done = statement.query()?.execute(connection).await?;
-        Ok(done.rows_affected())
-    }
+    runs_queries!();
 
     async fn statuses_within(
         connection: &mut MySqlConnection,

@@ -3,10 +3,13 @@
 //!
 //! Deliveries are locked before their records, as settling does it.
 
-use super::{Columns as _, Operator};
+use super::Operator;
 use crate::{
     operations::{DeliveryStatus, RecordStatus},
-    store::dialect::{Dialect, Statement},
+    store::{
+        columns::Cells as _,
+        dialect::{Dialect, Statement},
+    },
 };
 
 /// A record as pruning sees it, in the order of ids.
@@ -30,7 +33,7 @@ impl<Db: Dialect> Operator<'_, Db> {
     ) -> Result<Option<RecordStatus>, sqlx::Error> {
         let record = self.table("record");
         let sql = format!("select status from {record} where id = ?");
-        self.first(Statement::new(sql).int(record_id), |row| {
+        self.first(Statement::new(sql).bind(record_id), |row| {
             RecordStatus::stored(&row.text(0)?)
         })
         .await
@@ -44,12 +47,12 @@ impl<Db: Dialect> Operator<'_, Db> {
     ) -> Result<Vec<(i64, DeliveryStatus)>, sqlx::Error> {
         let delivery = self.table("delivery");
         let sql = format!("select id, status from {delivery} where record_id = ?");
-        let mut statement = Statement::new(sql).int(record_id);
+        let mut statement = Statement::new(sql).bind(record_id);
         if let Some(handler) = handler {
-            statement = statement.push(" and handler = ?").text(handler);
+            statement = statement.push(" and handler = ?").bind(handler);
         }
         self.rows(statement.push(" order by id"), |row| {
-            Ok((row.int(0)?, DeliveryStatus::stored(&row.text(1)?)?))
+            Ok((row.number(0)?, DeliveryStatus::stored(&row.text(1)?)?))
         })
         .await
     }
@@ -133,14 +136,20 @@ impl<Db: Dialect> Operator<'_, Db> {
         let (pause, now) = (self.table("pause"), Db::WORDS.now);
         let (insert, if_new) = Db::WORDS.insert_new;
         let sql = format!("{insert} into {pause} (handler, paused_at) values (?, {now}){if_new}");
-        self.execute(Statement::new(sql).text(handler)).await?;
+        self.execute(Statement::new(sql).bind(handler)).await?;
         Ok(())
+    }
+
+    /// The ids of paused handlers.
+    pub(crate) async fn paused(&mut self) -> Result<Vec<String>, sqlx::Error> {
+        let sql = format!("select handler from {}", self.table("pause"));
+        self.rows(Statement::new(sql), |row| row.text(0)).await
     }
 
     /// Ends a pause. Returns whether there was one.
     pub(crate) async fn resume(&mut self, handler: &str) -> Result<bool, sqlx::Error> {
         let sql = format!("delete from {} where handler = ?", self.table("pause"));
-        let ended = self.execute(Statement::new(sql).text(handler)).await?;
+        let ended = self.execute(Statement::new(sql).bind(handler)).await?;
         Ok(ended > 0)
     }
 
@@ -167,10 +176,10 @@ impl<Db: Dialect> Operator<'_, Db> {
 from {record} r where r.id > ? order by r.id limit ?"
         );
         let statement = Statement::new(sql);
-        let statement = statement.int(micros).int(micros).int(after).int(limit);
+        let statement = statement.bind(micros).bind(micros).bind(after).bind(limit);
         self.rows(statement, |row| {
             Ok(Prunable {
-                id: row.int(0)?,
+                id: row.number(0)?,
                 partition: row.partition(1)?,
                 is_over: row.flag(2)?,
                 is_recent: row.flag(3)?,
@@ -190,7 +199,7 @@ from {record} r where r.id > ? order by r.id limit ?"
             ("record", "id", finished),
         ] {
             let sql = Db::delete_given(&self.table(table), column, when);
-            deleted = self.execute(Statement::new(sql).ids(record_ids)).await?;
+            deleted = self.execute(Statement::new(sql).bind(record_ids)).await?;
         }
         Ok(deleted)
     }
@@ -209,7 +218,7 @@ from {record} r where r.id > ? order by r.id limit ?"
         }
         let sql = Db::select_given(id, &self.table(table), column, when);
         let found = self
-            .rows(Statement::new(sql).ids(ids), |row| row.maybe_int(0))
+            .rows(Statement::new(sql).bind(ids), |row| row.optional_number(0))
             .await?;
         Ok(found.into_iter().flatten().collect())
     }
@@ -227,6 +236,6 @@ from {record} r where r.id > ? order by r.id limit ?"
         }
         let when = format!("{}status in {statuses}", Db::WORDS.no_index);
         let sql = Db::update_given(&self.table(table), set, &when);
-        self.execute(Statement::new(sql).ids(ids)).await
+        self.execute(Statement::new(sql).bind(ids)).await
     }
 }

@@ -1,8 +1,11 @@
 //! What was done before: commands with their results, messages that arrived. The transaction of
 //! the caller runs all of these statements but [`prune_retained`](Operator::prune_retained).
 
-use super::{Columns as _, Operator};
-use crate::store::dialect::{Dialect, Param, Statement};
+use super::Operator;
+use crate::store::{
+    columns::Cells as _,
+    dialect::{Dialect, Statement},
+};
 
 /// A command as it is stored.
 #[derive(Debug, Clone, Copy)]
@@ -58,7 +61,7 @@ impl<Db: Dialect> Operator<'_, Db> {
         );
         let keyed = |sql: &str| Statement::new(sql).key(command.operation).key(command.id);
         loop {
-            let statement = keyed(&insert).bind(Param::Text(fingerprint));
+            let statement = keyed(&insert).bind(fingerprint);
             if self.execute(statement).await? > 0 {
                 return Ok(CommandClaim::New);
             }
@@ -83,7 +86,7 @@ impl<Db: Dialect> Operator<'_, Db> {
     ) -> Result<(), sqlx::Error> {
         let table = self.table("command");
         let sql = format!("update {table} set result = ? where operation = ? and command_id = ?");
-        let statement = Statement::new(sql).text(result);
+        let statement = Statement::new(sql).bind(result);
         let statement = statement.key(command.operation).key(command.id);
         self.execute(statement).await?;
         Ok(())
@@ -98,7 +101,7 @@ impl<Db: Dialect> Operator<'_, Db> {
         limit: i64,
     ) -> Result<u64, sqlx::Error> {
         let sql = Db::prune_retained(self.names, what);
-        self.execute(Statement::new(sql).int(micros).int(limit))
+        self.execute(Statement::new(sql).bind(micros).bind(limit))
             .await
     }
 }

@@ -2,12 +2,15 @@
 //! what is unfinished.
 
 use super::{
-    Columns as _, Operator,
+    Operator,
     rows::{capped, counted, error_count},
 };
 use crate::{
     operations::{DeliveryStatus, ErrorCount, RecordStatus, Status},
-    store::dialect::{Dialect, Statement},
+    store::{
+        columns::Cells as _,
+        dialect::{Dialect, Statement},
+    },
 };
 
 /// One of the two tables that grow.
@@ -117,14 +120,14 @@ impl<Db: Dialect> Operator<'_, Db> {
         cap: u32,
     ) -> Result<Vec<CappedCount>, sqlx::Error> {
         let parts = OPEN.map(|status| self.capped_count(status, cap));
-        let rows = Db::with_index_order(self.connection, union(&parts)).await?;
+        let rows = Db::with_index_order(self.connection, union(&parts).query()?).await?;
         rows.iter().map(capped).collect()
     }
 
     /// How many deliveries failed for good, up to `cap`.
     pub(crate) async fn capped_failures(&mut self, cap: u32) -> Result<u64, sqlx::Error> {
         let statement = Statement::new(self.capped_count(FAILED, cap));
-        let rows = Db::with_index_order(self.connection, statement).await?;
+        let rows = Db::with_index_order(self.connection, statement.query()?).await?;
         let count = rows.first().map(capped).transpose()?;
         Ok(count.map_or(0, |capped| capped.counted.count))
     }
@@ -170,9 +173,9 @@ impl<Db: Dialect> Operator<'_, Db> {
         let parts: Vec<String> = samples.iter().map(of).collect();
         let unlimited = |sample: &StatusSample| sample.extent == SampleExtent::Unlimited;
         let rows = if samples.iter().all(unlimited) {
-            Db::fetch_rows(self.connection, union(&parts)).await?
+            Db::fetch_rows(self.connection, union(&parts).query()?).await?
         } else {
-            Db::with_index_order(self.connection, union(&parts)).await?
+            Db::with_index_order(self.connection, union(&parts).query()?).await?
         };
         rows.iter().map(counted).collect()
     }
@@ -201,9 +204,9 @@ join {delivery} d on d.record_id = g.newest and d.handler = g.handler
 order by g.count desc, g.fingerprint, g.handler"
         ));
         let rows = match extent {
-            SampleExtent::Unlimited => Db::fetch_rows(self.connection, statement).await?,
+            SampleExtent::Unlimited => Db::fetch_rows(self.connection, statement.query()?).await?,
             SampleExtent::All | SampleExtent::Ends => {
-                Db::with_index_order(self.connection, statement).await?
+                Db::with_index_order(self.connection, statement.query()?).await?
             }
         };
         rows.iter().map(error_count).collect()
@@ -259,7 +262,7 @@ order by g.count desc, g.fingerprint, g.handler"
         partitions: u16,
     ) -> Result<Option<(i64, i64)>, sqlx::Error> {
         let statement = Statement::new(Db::oldest_pending(self.names));
-        self.two_ints(statement.int(partitions.into())).await
+        self.two_ints(statement.bind(i64::from(partitions))).await
     }
 
     async fn two_ints(
@@ -267,7 +270,7 @@ order by g.count desc, g.fingerprint, g.handler"
         statement: Statement<Db>,
     ) -> Result<Option<(i64, i64)>, sqlx::Error> {
         let found = self.first(statement, |row| {
-            Ok(row.maybe_int(0)?.zip(row.maybe_int(1)?))
+            Ok(row.optional_number(0)?.zip(row.optional_number(1)?))
         });
         Ok(found.await?.flatten())
     }

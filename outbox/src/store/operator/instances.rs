@@ -2,10 +2,13 @@
 
 use std::time::Duration;
 
-use super::{Columns as _, Operator};
+use super::Operator;
 use crate::{
     operations::Instance,
-    store::dialect::{Dialect, Statement},
+    store::{
+        columns::Cells as _,
+        dialect::{Dialect, Statement},
+    },
 };
 
 impl<Db: Dialect> Operator<'_, Db> {
@@ -19,12 +22,12 @@ impl<Db: Dialect> Operator<'_, Db> {
 from {instances} i order by i.started_at, i.id"
         );
         self.rows(Statement::new(sql), |row| {
-            let left = u64::try_from(row.int(2)?).ok().filter(|left| *left > 0);
+            let left = u64::try_from(row.number(2)?).ok().filter(|left| *left > 0);
             Ok(Instance {
                 id: row.uuid(0)?,
                 started_at: row.moment(1)?,
                 expires_in: left.map(Duration::from_micros),
-                partitions: row.count(3)?,
+                partitions: row.total(3)?,
             })
         })
         .await
@@ -33,7 +36,7 @@ from {instances} i order by i.started_at, i.id"
     /// The newest migration that was applied.
     pub(crate) async fn schema_version(&mut self) -> Result<Option<i64>, sqlx::Error> {
         let sql = format!("select max(version) from {}", self.table("schema"));
-        let version = self.first(Statement::new(sql), |row| row.maybe_int(0));
+        let version = self.first(Statement::new(sql), |row| row.optional_number(0));
         Ok(version.await?.flatten())
     }
 }

@@ -2,12 +2,16 @@
 //! payloads.
 
 use super::{
-    Columns as _, Operator,
+    Operator,
     rows::{blocked_lane, delivery, failure, inspected, listed, listed_delivery},
 };
 use crate::{
     operations::{BlockedLane, DeliveryStatus, Inspected, Listed, Status},
-    store::dialect::{Dialect, Statement},
+    store::{
+        columns::Cells as _,
+        dialect::{Dialect, Statement},
+        statements::SqlFile,
+    },
 };
 
 /// A [`Filter`](crate::operations::Filter) without its status, and the part of its result that is
@@ -30,7 +34,7 @@ impl ListQuery<'_> {
     /// Adds the conditions on record `r`.
     fn of_record<Db: Dialect>(&self, mut statement: Statement<Db>) -> Statement<Db> {
         if let Some(event) = self.event {
-            statement = statement.push(" and r.event = ?").text(event);
+            statement = statement.push(" and r.event = ?").bind(event);
         }
         if let Some(key) = self.key {
             let condition = format!(" and r.{} = ?", Db::WORDS.key);
@@ -38,7 +42,7 @@ impl ListQuery<'_> {
         }
         if let Some(micros) = self.older_than {
             let condition = format!(" and r.created_at <= {}", Db::micros_ago());
-            statement = statement.push(&condition).int(micros);
+            statement = statement.push(&condition).bind(micros);
         }
         statement
     }
@@ -46,11 +50,11 @@ impl ListQuery<'_> {
     /// Adds the conditions on delivery `d`.
     fn of_delivery<Db: Dialect>(&self, mut statement: Statement<Db>) -> Statement<Db> {
         if let Some(handler) = self.handler {
-            statement = statement.push(" and d.handler = ?").text(handler);
+            statement = statement.push(" and d.handler = ?").bind(handler);
         }
         if let Some(fingerprint) = self.fingerprint {
             let condition = " and d.fingerprint = ?";
-            statement = statement.push(condition).text(fingerprint);
+            statement = statement.push(condition).bind(fingerprint);
         }
         statement
     }
@@ -108,7 +112,7 @@ impl<Db: Dialect> Operator<'_, Db> {
         };
         let statement = self.selected(id, status, query);
         let statement = statement.inside("select count(*) from (", ") selected");
-        let count = self.first(statement, |row| row.count(0));
+        let count = self.first(statement, |row| row.total(0));
         Ok(count.await?.unwrap_or(0))
     }
 
@@ -153,8 +157,8 @@ impl<Db: Dialect> Operator<'_, Db> {
             .push(&format!(
                 " and {id} {beyond} ? order by {id} {order} limit ?"
             ))
-            .int(query.after)
-            .int(query.limit)
+            .bind(query.after)
+            .bind(query.limit)
     }
 
     /// Everything of one record.
@@ -162,18 +166,22 @@ impl<Db: Dialect> Operator<'_, Db> {
         &mut self,
         record_id: i64,
     ) -> Result<Option<Inspected>, sqlx::Error> {
-        let (table, columns) = (self.table("record"), record_columns::<Db>());
+        let files = SqlFile::read::<Db>(Db::WORDS.files, self.names);
         let sql = format!(
-            "select {columns}, r.version, r.payload, r.headers, r.max_retries from {table} r where r.id = ?"
+            "select r.status, {}, {}, {} from {} r where r.id = ?",
+            Db::micros_between(Db::WORDS.epoch, "r.due_at"),
+            Db::micros_between(Db::WORDS.epoch, "r.completed_at"),
+            files.fragment("record_columns"),
+            self.table("record")
         );
-        let record = self.first(Statement::new(sql).int(record_id), inspected);
+        let record = self.first(Statement::new(sql).bind(record_id), inspected);
         let Some(mut found) = record.await? else {
             return Ok(None);
         };
 
         let (table, columns) = (self.table("delivery"), delivery_columns::<Db>());
         let sql = format!("select {columns} from {table} d where d.record_id = ? order by d.id");
-        let statement = Statement::new(sql).int(record_id);
+        let statement = Statement::new(sql).bind(record_id);
         found.deliveries = self.rows(statement, |row| delivery(row, 0)).await?;
 
         let table = self.table("failure");
@@ -182,7 +190,7 @@ impl<Db: Dialect> Operator<'_, Db> {
             "select f.handler, f.attempt, {failed_at}, f.kind, f.fingerprint, f.error
 from {table} f where f.record_id = ? order by f.handler, f.attempt"
         );
-        let statement = Statement::new(sql).int(record_id);
+        let statement = Statement::new(sql).bind(record_id);
         found.failures = self.rows(statement, failure).await?;
         Ok(Some(found))
     }
@@ -211,6 +219,6 @@ where d.status <> 'waiting'"
         }
         let statement = query.of_delivery(query.of_record(statement));
         let statement = statement.push(" order by g.behind desc, d.id limit ?");
-        self.rows(statement.int(query.limit), blocked_lane).await
+        self.rows(statement.bind(query.limit), blocked_lane).await
     }
 }

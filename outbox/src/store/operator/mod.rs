@@ -13,7 +13,6 @@ pub(crate) use count::{
     CappedCount, OPEN, SAMPLE_END, SampleExtent, StatusCount, StatusSample, Table,
 };
 pub(crate) use list::ListQuery;
-pub(super) use rows::Columns;
 
 use super::{
     TableNames,
@@ -41,7 +40,7 @@ impl<'c, Db: Dialect> Operator<'c, Db> {
         statement: Statement<Db>,
         decode: impl Fn(&Db::Row) -> Result<T, sqlx::Error>,
     ) -> Result<Vec<T>, sqlx::Error> {
-        let rows = Db::fetch_rows(self.connection, statement).await?;
+        let rows = Db::fetch_rows(self.connection, statement.query()?).await?;
         rows.iter().map(decode).collect()
     }
 
@@ -50,11 +49,11 @@ impl<'c, Db: Dialect> Operator<'c, Db> {
         statement: Statement<Db>,
         decode: impl Fn(&Db::Row) -> Result<T, sqlx::Error>,
     ) -> Result<Option<T>, sqlx::Error> {
-        let rows = Db::fetch_rows(self.connection, statement).await?;
+        let rows = Db::fetch_rows(self.connection, statement.query()?).await?;
         rows.first().map(decode).transpose()
     }
 
     async fn execute(&mut self, statement: Statement<Db>) -> Result<u64, sqlx::Error> {
-        Db::execute_statement(self.connection, statement).await
+        Db::execute_query(self.connection, statement.query()?).await
     }
 }

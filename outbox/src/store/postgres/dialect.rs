@@ -1,20 +1,29 @@
-//! How PostgreSQL says what operators ask.
+//! How PostgreSQL says what every database can say.
 
 use sqlx::{
     Arguments as _, Connection as _, PgConnection, Postgres,
     error::BoxDynError,
     postgres::{PgArguments, PgRow},
+    query::Query,
 };
 
 use crate::store::{
     TableNames,
-    dialect::{Dialect, Param, Statement, Words},
+    call::Param,
+    dialect::{Dialect, Words, runs_queries, sql_files},
     operator::{Retained, Table},
+    statements::SqlFileError,
     trusted,
 };
 
 impl Dialect for Postgres {
     const WORDS: Words = Words {
+        files: sql_files!(),
+        schema: &[include_str!("sql/schema.sql")],
+        begin_leases: "begin",
+        locks_fence: false,
+        numbered: Some('$'),
+        lanes_at_once: usize::MAX,
         quote: '"',
         now: "clock_timestamp()",
         epoch: "timestamptz 'epoch'",
@@ -28,16 +37,6 @@ impl Dialect for Postgres {
         waiting_order: " order by id",
     };
     const BEGIN: &'static str = "begin";
-
-    /// Each `?` becomes `$1`, `$2` and so on. No text has a `?` for anything else.
-    fn with_placeholders(text: String) -> String {
-        let mut parts = text.split('?');
-        let mut numbered = parts.next().unwrap_or_default().to_owned();
-        for (n, part) in parts.enumerate() {
-            numbered.push_str(&format!("${}{part}", n + 1));
-        }
-        numbered
-    }
 
     fn micros_between(from: &str, to: &str) -> String {
         format!("(extract(epoch from {to} - {from}) * 1000000)::bigint")
@@ -84,39 +83,59 @@ select {age}, min(oldest.id) from p cross join lateral (
     fn add_argument(arguments: &mut PgArguments, value: Param<'_>) -> Result<(), BoxDynError> {
         match value {
             Param::Int(value) => arguments.add(value),
-            Param::Text(value) => arguments.add(value),
-            Param::Key(value) => arguments.add(value),
+            Param::Text(value) | Param::Key(value) => arguments.add(value),
+            Param::Uuid(value) => arguments.add(value),
+            Param::Flag(value) => arguments.add(value),
+            Param::Partition(value) => arguments.add(value.cast_signed()),
+            Param::Session(key) => arguments.add(key.map(|key| key.0)),
             Param::Ids(ids) => arguments.add(ids),
+            Param::Texts(texts) => arguments.add(texts),
+            Param::Partitions(list) => arguments.add(column(list, |one| one.cast_signed())),
+            _ => Err("rows are given by their columns".into()),
         }
     }
 
-    async fn fetch_rows(
-        connection: &mut PgConnection,
-        statement: Statement<Self>,
-    ) -> Result<Vec<PgRow>, sqlx::Error> {
-        statement.query()?.fetch_all(connection).await
+    fn add_column(
+        arguments: &mut PgArguments,
+        rows: Param<'_>,
+        name: &str,
+    ) -> Result<(), BoxDynError> {
+        match (rows, name) {
+            (Param::Leases(rows), "part") => arguments.add(column(rows, |r| r.part.cast_signed())),
+            (Param::Leases(rows), "epoch") => arguments.add(column(rows, |r| r.epoch)),
+            (Param::Lanes(rows), "part") => arguments.add(column(rows, |r| r.part.cast_signed())),
+            (Param::Lanes(rows), "key") => arguments.add(column(rows, |r| &*r.key)),
+            (Param::Lanes(rows), "handler") => arguments.add(column(rows, |r| &*r.handler)),
+            (Param::Pages(rows), "part") => arguments.add(column(rows, |r| r.part.cast_signed())),
+            (Param::Pages(rows), "after") => arguments.add(column(rows, |r| r.after)),
+            (Param::Records(rows), "event_id") => {
+                arguments.add(column(rows, |r| r.record.event_id))
+            }
+            (Param::Records(rows), "key") => arguments.add(column(rows, |r| &*r.record.key)),
+            (Param::Records(rows), "part") => {
+                arguments.add(column(rows, |r| r.partition.cast_signed()))
+            }
+            (Param::Records(rows), "payload") => {
+                arguments.add(column(rows, |r| &*r.record.payload))
+            }
+            _ => Err(SqlFileError::NoValue(name.to_owned()).into()),
+        }
     }
 
-    async fn execute_statement(
-        connection: &mut PgConnection,
-        statement: Statement<Self>,
-    ) -> Result<u64, sqlx::Error> {
-        let done = statement.query()?.execute(connection).await?;
-        Ok(done.rows_affected())
-    }
+    runs_queries!();
 
     /// Other plans are switched off: before a table was analyzed for the first time, the planner
     /// would read and sort all of a status.
     async fn with_index_order(
         connection: &mut PgConnection,
-        statement: Statement<Self>,
+        query: Query<'static, Self, PgArguments>,
     ) -> Result<Vec<PgRow>, sqlx::Error> {
         let mut tx = connection.begin().await?;
         let off = ["enable_bitmapscan", "enable_seqscan", "enable_sort", "jit"]
             .map(|setting| format!("set_config('{setting}', 'off', true)"));
         let set = trusted(format!("select {}", off.join(", ")));
         sqlx::query(set).execute(&mut *tx).await?;
-        let rows = Self::fetch_rows(&mut tx, statement).await?;
+        let rows = Self::fetch_rows(&mut tx, query).await?;
         tx.rollback().await?;
         Ok(rows)
     }
@@ -164,4 +183,9 @@ on conflict do nothing returning message_id"
             .fetch_all(connection)
             .await
     }
+}
+
+/// What an array of this column has.
+fn column<'a, R, T>(rows: &'a [R], value: impl Fn(&'a R) -> T) -> Vec<T> {
+    rows.iter().map(value).collect()
 }

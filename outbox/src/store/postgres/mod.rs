@@ -1,12 +1,7 @@
 //! PostgreSQL.
 
-mod delivery;
 mod dialect;
-mod fetch;
-mod lease;
-mod publish;
-mod schema;
-mod settle;
+mod driver;
 mod transaction;
 mod watch;
 
@@ -17,66 +12,12 @@ use sqlx::{
     postgres::{PgRow, PgTypeInfo, PgValueRef},
 };
 
-use super::{
-    Database, Driver, TableNames,
-    columns::{Cells, cells},
-    statements::{SqlFileError, StatementSql, statements},
-};
-
-impl Database for Postgres {}
-
-impl Driver for Postgres {}
-
-/// The mark around names.
-const QUOTE: char = '"';
-
-statements! {
-    /// The statements of publishing and of the dispatcher.
-    pub PostgresStatements,
-    concat!(
-        include_str!("sql/fragments.sql"),
-        include_str!("sql/publish.sql"),
-        include_str!("sql/lease.sql"),
-        include_str!("sql/watch.sql"),
-        include_str!("sql/fetch.sql"),
-        include_str!("sql/delivery.sql"),
-        include_str!("sql/settle.sql"),
-    );
-    // publish
-    insert, insert_deduplicated, insert_all,
-    // lease
-    seed_partitions, heartbeat, renew, delete_instance, free_leases, cluster_view, take_partitions,
-    release_leases, lock_leases, reap_expired,
-    // watch
-    channel, record_table, register, advertise, poll, reap_lost, set_listening, notify_peers,
-    // fetch
-    pending_records, due_records, next_due, open_writers, unhandled_events,
-    // delivery
-    due_deliveries, load_deliveries, blocked_among, blocking_keys, lane_heads,
-    runnable_oldest_first, runnable_every_lane,
-    // settle
-    relax_transaction, complete_records, delete_records, complete_records_alone,
-    delete_records_alone, put_aside, split_records, change_deliveries, add_failures,
-    forget_failures, lock_split_records, complete_split_records, delete_split_records,
-    rename_handler, requeue_unhandled,
-}
-
-impl StatementSql for Postgres {
-    type Statements = PostgresStatements;
-
-    fn statements(names: &TableNames) -> Result<PostgresStatements, SqlFileError> {
-        PostgresStatements::render(names, QUOTE)
-    }
-}
+use super::columns::{Cells, cells};
 
 /// The types of the columns are ours, and not compared for each row. A value that is none of its
 /// type is an error all the same.
 impl Cells for PgRow {
     cells!(try_get_unchecked);
-
-    fn key(&self, at: usize) -> Result<String, sqlx::Error> {
-        self.text(at)
-    }
 
     fn optional_time(&self, at: usize) -> Result<Option<Timestamp>, sqlx::Error> {
         let moment: Option<Moment> = self.try_get_unchecked(at)?;
@@ -103,9 +44,4 @@ impl<'r> Decode<'r, Postgres> for Moment {
             Timestamp::from_microsecond(since_1970).unwrap_or(Timestamp::MAX),
         ))
     }
-}
-
-/// Partitions as this database stores them.
-fn signed(parts: &[u16]) -> Vec<i16> {
-    parts.iter().map(|part| part.cast_signed()).collect()
 }

@@ -1,22 +1,34 @@
-//! How SQLite says what operators ask.
+//! How SQLite says what every database can say.
 
 use sqlx::{
     Arguments as _, Sqlite, SqliteConnection,
     error::BoxDynError,
+    query::Query,
     sqlite::{SqliteArguments, SqliteRow},
 };
 
 use super::NOW;
 use crate::store::{
     TableNames,
-    dialect::{Dialect, Param, Statement, Words},
+    batch::json,
+    call::Param,
+    dialect::{Dialect, Words, runs_queries, sql_files},
     operator::{Retained, Table},
-    settle::json,
     trusted,
 };
 
 impl Dialect for Sqlite {
     const WORDS: Words = Words {
+        files: sql_files!(),
+        schema: &[concat!(
+            include_str!("sql/fragments.sql"),
+            include_str!("sql/schema.sql")
+        )],
+        // The one writer from the start: SQLite may refuse a reader that wants to write.
+        begin_leases: Self::BEGIN,
+        locks_fence: false,
+        numbered: Some('?'),
+        lanes_at_once: usize::MAX,
         quote: '"',
         now: NOW,
         epoch: "0",
@@ -61,26 +73,16 @@ select {NOW} - min(r.created_at), min(r.id) from p join {record} r on r.id = (
     fn add_argument(arguments: &mut SqliteArguments, value: Param<'_>) -> Result<(), BoxDynError> {
         match value {
             Param::Int(value) => arguments.add(value),
-            Param::Text(value) => arguments.add(value),
-            Param::Key(value) => arguments.add(value),
-            Param::Ids(ids) => arguments.add(json(ids)?),
+            Param::Text(value) | Param::Key(value) => arguments.add(value),
+            Param::Uuid(value) => arguments.add(value),
+            Param::Flag(value) => arguments.add(value),
+            Param::Partition(value) => arguments.add(value.cast_signed()),
+            Param::Session(key) => arguments.add(key.map(|key| key.0)),
+            list => arguments.add(list.json()?),
         }
     }
 
-    async fn fetch_rows(
-        connection: &mut SqliteConnection,
-        statement: Statement<Self>,
-    ) -> Result<Vec<SqliteRow>, sqlx::Error> {
-        statement.query()?.fetch_all(connection).await
-    }
-
-    async fn execute_statement(
-        connection: &mut SqliteConnection,
-        statement: Statement<Self>,
-    ) -> Result<u64, sqlx::Error> {
-        let done = statement.query()?.execute(connection).await?;
-        Ok(done.rows_affected())
-    }
+    runs_queries!();
 
     async fn statuses_within(
         connection: &mut SqliteConnection,

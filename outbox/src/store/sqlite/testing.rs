@@ -1,24 +1,33 @@
 //! The statements of the test kit.
 
-use sqlx::{Row as _, SqliteConnection};
+use sqlx::{Row as _, Sqlite, SqliteConnection};
 use uuid::Uuid;
 
-use super::QUOTE;
 use crate::{
     record::Record,
     store::{
         FetchedRecord, TableNames,
-        columns::{read_all, read_one},
-        statements::statements,
+        call::{execute, read, rows},
+        statements::{SqlFileError, statements},
     },
 };
 
 statements! {
     /// Made for each call: the test kit need not be fast.
-    TestingStatements,
-    concat!(include_str!("sql/fragments.sql"), include_str!("sql/testing.sql"));
-    stamp, scheduled, set_due, highest, records_above, record, reset_record, reset_failures,
-    delete_other_deliveries, reset_delivery,
+    TestingStatements {
+        stamp, scheduled, set_due, highest, records_above, record, reset_record, reset_failures,
+        delete_other_deliveries, reset_delivery,
+    }
+    optional {}
+}
+
+fn statements(names: &TableNames) -> Result<TestingStatements, SqlFileError> {
+    let file = concat!(
+        include_str!("sql/fragments.sql"),
+        include_str!("../columns.sql"),
+        include_str!("sql/testing.sql")
+    );
+    TestingStatements::render::<Sqlite>(file, names)
 }
 
 /// Something that is due at a time: a record, or a delivery if there is a handler.
@@ -37,9 +46,9 @@ pub(super) async fn stamp(
     event_id: Uuid,
     at: i64,
 ) -> Result<(), sqlx::Error> {
-    let sql = TestingStatements::render(names, QUOTE)?;
-    let stamp = sqlx::query(sql.stamp).bind(event_id).bind(at);
-    stamp.execute(connection).await.map(drop)
+    let sql = statements(names)?;
+    let stamp = sql.stamp.bind("event_id", event_id).bind("created_at", at);
+    execute::<Sqlite>(connection, stamp).await.map(drop)
 }
 
 /// All records and deliveries that wait for a time.
@@ -47,8 +56,8 @@ pub(crate) async fn scheduled(
     connection: &mut SqliteConnection,
     names: &TableNames,
 ) -> Result<Vec<Scheduled>, sqlx::Error> {
-    let sql = TestingStatements::render(names, QUOTE)?;
-    let rows = sqlx::query(sql.scheduled).fetch_all(connection).await?;
+    let sql = statements(names)?;
+    let rows = rows::<Sqlite>(connection, sql.scheduled.call()).await?;
     rows.iter()
         .map(|row| {
             Ok(Scheduled {
@@ -68,9 +77,10 @@ pub(crate) async fn set_due(
     handler: &str,
     due_at: i64,
 ) -> Result<(), sqlx::Error> {
-    let sql = TestingStatements::render(names, QUOTE)?;
-    let set = sqlx::query(sql.set_due).bind(record_id).bind(handler);
-    set.bind(due_at).execute(connection).await.map(drop)
+    let sql = statements(names)?;
+    let set = sql.set_due.bind("record_id", record_id);
+    let set = set.bind("handler", handler).bind("due_at", due_at);
+    execute::<Sqlite>(connection, set).await.map(drop)
 }
 
 /// The highest id that this connection sees.
@@ -78,8 +88,9 @@ pub(crate) async fn highest(
     connection: &mut SqliteConnection,
     names: &TableNames,
 ) -> Result<i64, sqlx::Error> {
-    let sql = TestingStatements::render(names, QUOTE)?;
-    sqlx::query_scalar(sql.highest).fetch_one(connection).await
+    let sql = statements(names)?;
+    let highest = read::<Sqlite, i64>(connection, sql.highest.call()).await?;
+    Ok(highest.first().copied().unwrap_or(0))
 }
 
 /// The records above an id that this connection sees, in order.
@@ -88,10 +99,10 @@ pub(crate) async fn records(
     names: &TableNames,
     above: i64,
 ) -> Result<Vec<Record>, sqlx::Error> {
-    let sql = TestingStatements::render(names, QUOTE)?;
-    let rows = sqlx::query(sql.records_above).bind(above);
-    let found: Vec<FetchedRecord> = read_all(&rows.fetch_all(connection).await?)?;
-    Ok(found.into_iter().map(|found| found.record).collect())
+    let sql = statements(names)?;
+    let found = read::<Sqlite, FetchedRecord>(connection, sql.records_above.bind("id", above));
+    let found = found.await?.into_iter();
+    Ok(found.map(|found| found.record).collect())
 }
 
 /// A record with its partition.
@@ -100,10 +111,9 @@ pub(crate) async fn record(
     names: &TableNames,
     id: i64,
 ) -> Result<Option<FetchedRecord>, sqlx::Error> {
-    let sql = TestingStatements::render(names, QUOTE)?;
-    let row = sqlx::query(sql.record).bind(id);
-    let row = row.fetch_optional(connection).await?;
-    row.as_ref().map(read_one).transpose()
+    let sql = statements(names)?;
+    let mut found = read::<Sqlite, _>(connection, sql.record.bind("id", id)).await?;
+    Ok(found.pop())
 }
 
 /// Makes a record pending, as if nothing had happened to it; due at a time if there is one. The
@@ -116,21 +126,20 @@ pub(crate) async fn reset(
     due_at: Option<i64>,
     keep: Option<(&str, u32)>,
 ) -> Result<(), sqlx::Error> {
-    let sql = TestingStatements::render(names, QUOTE)?;
+    let sql = statements(names)?;
     let (handler, attempt) = keep.unzip();
     for statement in [
-        sql.reset_record,
-        sql.reset_failures,
-        sql.delete_other_deliveries,
-        sql.reset_delivery,
+        &sql.reset_record,
+        &sql.reset_failures,
+        &sql.delete_other_deliveries,
+        &sql.reset_delivery,
     ] {
-        sqlx::query(statement)
-            .bind(record_id)
-            .bind(due_at)
-            .bind(handler)
-            .bind(attempt)
-            .execute(&mut *connection)
-            .await?;
+        let reset = statement
+            .bind("record_id", record_id)
+            .bind("due_at", due_at)
+            .bind("handler", handler)
+            .bind("attempt", attempt.map(i64::from));
+        execute::<Sqlite>(connection, reset).await?;
     }
     Ok(())
 }

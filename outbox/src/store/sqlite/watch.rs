@@ -1,12 +1,11 @@
 //! Signs of other processes in SQLite: whether the file has changed.
 
-use std::{future::pending, time::Duration};
+use std::time::Duration;
 
-use sqlx::{Sqlite, SqlitePool, pool::PoolConnection};
+use sqlx::{Sqlite, SqliteConnection, SqlitePool, pool::PoolConnection};
 use uuid::Uuid;
 
-use super::SqliteStatements;
-use crate::store::{Notification, PollResult, SessionKey, WatchSql, columns::read_one};
+use crate::store::{PollResult, SessionKey, Statements, WatchSql, call::rows, columns::read_one};
 
 /// The connection, and what was seen last.
 #[derive(Debug)]
@@ -24,7 +23,7 @@ impl WatchSql for Sqlite {
     const HAS_NOTIFICATIONS: bool = false;
     const LONGEST_POLL_GAP: Duration = Duration::from_millis(100);
 
-    async fn open(pool: &SqlitePool, _: &SqliteStatements) -> Result<SqliteLine, sqlx::Error> {
+    async fn open(pool: &SqlitePool, _: &Statements) -> Result<SqliteLine, sqlx::Error> {
         let mut connection = pool.acquire().await?;
         // The version counts for one connection.
         connection.close_on_drop();
@@ -35,22 +34,13 @@ impl WatchSql for Sqlite {
         })
     }
 
-    async fn lock_session(_: &mut SqliteLine, _: SessionKey) -> Result<(), sqlx::Error> {
-        Ok(())
-    }
-
-    async fn advertise(
-        _: &mut SqliteLine,
-        _: &SqliteStatements,
-        _: Uuid,
-        _: Option<SessionKey>,
-    ) -> Result<(), sqlx::Error> {
-        Ok(())
+    async fn connection(line: &mut SqliteLine) -> Result<&mut SqliteConnection, sqlx::Error> {
+        Ok(&mut line.connection)
     }
 
     async fn poll(
         line: &mut SqliteLine,
-        sql: &SqliteStatements,
+        sql: &Statements,
         owner: Uuid,
         _: Option<SessionKey>,
         highest: i64,
@@ -62,25 +52,10 @@ impl WatchSql for Sqlite {
         if version == line.version {
             return Ok(line.seen.clone());
         }
-        let row = sqlx::query(sql.poll.clone())
-            .bind(highest)
-            .bind(owner)
-            .fetch_one(&mut *line.connection)
-            .await?;
+        let poll = sql.poll.bind("owner", owner).bind("highest", highest);
+        let rows = rows::<Self>(&mut line.connection, poll).await?;
         line.version = version;
-        line.seen = read_one(&row)?;
+        line.seen = read_one(rows.first().ok_or(sqlx::Error::RowNotFound)?)?;
         Ok(line.seen.clone())
-    }
-
-    async fn reap_lost(
-        _: &mut SqliteLine,
-        _: &SqliteStatements,
-        _: Uuid,
-    ) -> Result<(), sqlx::Error> {
-        Ok(())
-    }
-
-    async fn next_notification(_: &mut SqliteLine) -> Result<Notification, sqlx::Error> {
-        pending().await
     }
 }

@@ -18,7 +18,7 @@ use crate::{
 pub(super) struct Store<Db: Driver> {
     pub(super) pool: Pool<Db>,
     pub(super) names: TableNames,
-    pub(super) sql: Statements<Db>,
+    pub(super) sql: Statements,
 }
 
 /// Statements that only tests make. The same text must be valid on every database.

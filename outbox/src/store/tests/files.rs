@@ -2,7 +2,7 @@
 
 use crate::{
     record::{DeliveryStatus, RecordStatus},
-    store::{SchemaSql as _, StatementSql as _, TableNames},
+    store::{Dialect as _, SchemaSql as _, TableNames, publish::INSERT_PARAMETERS},
 };
 
 macro_rules! files {
@@ -11,7 +11,10 @@ macro_rules! files {
         fn every_file_is_rendered() {
             let names = TableNames::new(Some("shop".to_owned()), "box_".to_owned()).unwrap();
             $(#[cfg(feature = $feature)] {
-                sqlx::$Db::statements(&names).unwrap();
+                let sql = sqlx::$Db::statements(&names).unwrap();
+                for insert in [&sql.insert, &sql.insert_deduplicated] {
+                    assert_eq!(insert.parameters(), INSERT_PARAMETERS);
+                }
                 for step in sqlx::$Db::migrations(&names) {
                     assert!(!step.statements.is_empty());
                     for statement in step.statements {

@@ -274,7 +274,7 @@ async fn joins_once<Db: super::database::Look>(db: &super::database::Store<Db>) 
 
     let (owner, key) = (Uuid::now_v7(), SessionKey::new());
     let mut line = Db::open(&db.pool, &db.sql).await.unwrap();
-    Db::lock_session(&mut line, key).await.unwrap();
+    Db::lock_session(&mut line, &db.sql, key).await.unwrap();
     for _ in 0..2 {
         Db::register(&mut line, &db.sql, owner, key, 60_000_000)
             .await
@@ -295,7 +295,7 @@ async fn joins_once<Db: super::database::Look>(db: &super::database::Store<Db>) 
         !seen.held && seen.peers == 1 && seen.gone.is_empty(),
         "{seen:?}"
     );
-    Db::unlock_session(&mut line).await.unwrap();
+    Db::unlock_session(&mut line, &db.sql).await.unwrap();
     drop(line);
     // Its end may take a moment.
     for _ in 0..100 {

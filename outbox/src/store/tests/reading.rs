@@ -5,7 +5,8 @@ use super::{
     due, on_each_database, page, pending, scheduled, waiting,
 };
 use crate::store::{
-    Batch, DeliverySql as _, Due, FetchSql as _, InMemory, OpenWriters, Page, PublishSql as _,
+    Batch, DeliverySql as _, Due, FetchSql as _, InMemory, OpenWriters, Operator, Page,
+    PublishSql as _,
 };
 
 on_each_database! {
@@ -178,13 +179,13 @@ on_each_database! {
 
     async fn paused_handlers_are_listed(db) {
         let mut connection = db.pool.acquire().await.unwrap();
-        assert!(Db::paused_handlers(&mut connection, &db.names).await.unwrap().is_empty());
+        assert!(Operator::<Db>::new(&mut connection, &db.names).paused().await.unwrap().is_empty());
         drop(connection);
         db.run("insert into outbox_pause (handler, paused_at) select 'mail', created_at from outbox_record").await;
         db.publish(&[("a", 1)]).await;
         db.run("insert into outbox_pause (handler, paused_at) select 'mail', created_at from outbox_record").await;
         let mut connection = db.pool.acquire().await.unwrap();
-        assert_eq!(Db::paused_handlers(&mut connection, &db.names).await.unwrap(), ["mail"]);
+        assert_eq!(Operator::<Db>::new(&mut connection, &db.names).paused().await.unwrap(), ["mail"]);
     }
 }
 
@@ -288,7 +289,7 @@ select n, 1, n::text, 'h', 'retrying', true, 2, 1, clock_timestamp() + interval 
 async fn postgres_does_not_walk_what_is_of_one_key_for_another() {
     use sqlx::Postgres;
 
-    use crate::store::{LaneName, Operator, RunnableOrder};
+    use crate::store::{LaneName, RunnableOrder};
 
     let db = super::database::postgres().await;
     db.run(

@@ -1,5 +1,5 @@
 -- fragment: given_lanes
-json_table(?, '$[*]' columns (
+json_table(:lanes, '$[*]' columns (
     place for ordinality,
     part smallint path '$.part',
     record_key varchar(255) character set utf8mb4 path '$.key',
@@ -7,11 +7,10 @@ json_table(?, '$[*]' columns (
 )) l
 
 -- name: due_deliveries
--- per partition: partition, clock offset, handlers, limit; limit
 select id, record_id, handler from ([[select id, record_id, handler, due_at from {delivery}
-where status = 'retrying' and part = ? and due_at <= utc_timestamp(6) + interval ? microsecond
-    and json_contains(?, json_quote(handler))
-order by due_at, id limit ?]]) x order by due_at, id limit ?
+where status = 'retrying' and part = :partitions.each and due_at <= utc_timestamp(6) + interval :offset microsecond
+    and json_contains(:handlers, json_quote(handler))
+order by due_at, id limit :limit]]) x order by due_at, id limit :limit
 
 -- fragment: is_followed
 -- Whether another delivery of the lane of `d` waits behind it.
@@ -21,15 +20,13 @@ exists (
 )
 
 -- name: load_deliveries
--- ids
 select {record_columns}, {delivery_columns}, {is_followed} as followed
-from json_table(?, '$[*]' columns (id bigint path '$')) x
+from json_table(:ids, '$[*]' columns (id bigint path '$')) x
 straight_join {delivery} d on d.id = x.id and d.status = 'retrying'
 straight_join {record} r on r.id = d.record_id
 order by d.due_at, d.id
 
 -- name: blocked_among
--- lanes
 select l.part, cast(l.record_key as binary) as `key`, l.handler from {given_lanes}
 where exists (
     select 1 from {delivery} d
@@ -37,35 +34,31 @@ where exists (
 )
 
 -- name: blocking_keys
--- per partition: partition, keys per partition
 [[select distinct part, `key` from {delivery} force index ({plain delivery_lane})
-where blocking = 1 and part = ? order by part, `key` limit ?]]
+where blocking = 1 and part = :partitions.each order by part, `key` limit :per_partition]]
 
 -- name: lane_heads
--- per lane: place, partition, key, handler, per lane
 select {record_columns}, {delivery_columns}, {is_followed} as followed
-from ([[select ? as place, id from {delivery}
-where blocking = 1 and part = ? and `key` = ? and handler = ? order by id limit ?]]) x
+from ([[select :lanes.place as place, id from {delivery}
+where blocking = 1 and part = :lanes.part and `key` = :lanes.key and handler = :lanes.handler order by id limit :per_lane]]) x
 straight_join {delivery} d on d.id = x.id
 straight_join {record} r on r.id = d.record_id
 order by x.place, x.id
 
 -- name: runnable_oldest_first
--- partitions, handlers, limit
 -- Forced: otherwise the server may read the whole table in the order of its ids.
 select d.part, d.`key`, d.handler from {delivery} d force index ({plain delivery_waiting})
-where d.status = 'waiting' and d.blocking = 1 and d.part in ([[?]]) and d.handler in ([[?]]) and not exists (
+where d.status = 'waiting' and d.blocking = 1 and d.part in ([[:partitions.each]]) and d.handler in ([[:handlers.each]]) and not exists (
     select 1 from {delivery} e
     where e.blocking = 1 and e.part = d.part and e.`key` = d.`key` and e.handler = d.handler and e.id < d.id
 )
-order by d.id limit ?
+order by d.id limit :limit
 
 -- name: runnable_every_lane
--- partitions, handlers, limit
 select d.part, d.`key`, d.handler from (
     select min(id) as id from {delivery} force index ({plain delivery_lane})
-    where blocking = 1 and part in ([[?]]) and handler in ([[?]])
+    where blocking = 1 and part in ([[:partitions.each]]) and handler in ([[:handlers.each]])
     group by part, `key`, handler
 ) first straight_join {delivery} d force index (primary) on d.id = first.id
 where d.status = 'waiting'
-order by d.id limit ?
+order by d.id limit :limit

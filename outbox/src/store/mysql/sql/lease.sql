@@ -1,26 +1,36 @@
+-- A transaction here is one in which only rows that match stay locked: otherwise every row that is looked at does,
+-- also those of others.
+
 -- name: seed_partitions
--- partitions
-insert ignore into {lease} (part) select p.part from json_table(?, '$[*]' columns (part smallint path '$')) p
+insert ignore into {lease} (part) select p.part from json_table(:partitions, '$[*]' columns (part smallint path '$')) p
 
--- name: add_instance
--- instance, microseconds
-insert into {instance} (id, started_at, expires_at)
-values (?, utc_timestamp(6), utc_timestamp(6) + interval ? microsecond)
-on duplicate key update expires_at = values(expires_at)
-
--- name: renew
--- microseconds, owner
+-- fragment: renew_leases
 -- Waits for batches that hold a lease at this moment: their leases are renewed too.
-update {lease} set expires_at = utc_timestamp(6) + interval ? microsecond where owner = ?
+update {lease} set expires_at = utc_timestamp(6) + interval :micros microsecond where owner = :owner
+
+-- transaction: heartbeat
+insert into {instance} (id, started_at, expires_at)
+values (:owner, utc_timestamp(6), utc_timestamp(6) + interval :micros microsecond)
+on duplicate key update expires_at = values(expires_at)
+-- then
+{renew_leases}
+
+-- transaction: renew
+{renew_leases}
 
 -- name: delete_instance
-delete from {instance} where id = ?
+delete from {instance} where id = :instance
 
--- name: delete_expired_instance
-delete from {instance} where id = ? and expires_at <= utc_timestamp(6)
+-- fragment: free_all
+update {lease} set owner = null, expires_at = null where owner = :instance
 
--- name: free_leases
-update {lease} set owner = null, expires_at = null where owner = ?
+-- transaction: free_leases
+{free_all}
+
+-- transaction: reap_expired
+delete from {instance} where id = :instance and expires_at <= utc_timestamp(6)
+-- then
+{free_all}
 
 -- fragment: micros_left
 timestampdiff(microsecond, utc_timestamp(6), expires_at)
@@ -32,28 +42,24 @@ union all select null, null, id, {micros_left}, null from {instance}
 union all select null, null, null, null, handler from {pause}
 
 -- name: lock_free_leases
--- partitions
 -- A lease that another instance takes at this moment is skipped.
-select part from {lease} where part in ([[?]]) and (owner is null or expires_at <= utc_timestamp(6))
+select part from {lease} where part in ([[:partitions.each]]) and (owner is null or expires_at <= utc_timestamp(6))
 order by part for update skip locked
 
 -- name: take_partitions
--- owner, microseconds, partitions
 update {lease} set
-    owner = ?, epoch = epoch + 1, expires_at = utc_timestamp(6) + interval ? microsecond
-where part in ([[?]])
+    owner = :owner, epoch = epoch + 1, expires_at = utc_timestamp(6) + interval :micros microsecond
+where part in ([[:partitions.each]])
 
 -- name: release_leases
--- partitions and epochs, reserved for microseconds, owner
 update {given_leases}
 straight_join {lease} l force index (primary) on l.part = f.part
-set l.owner = null, l.expires_at = utc_timestamp(6) + interval ? microsecond
-where l.epoch = f.epoch and l.owner = ?
+set l.owner = null, l.expires_at = utc_timestamp(6) + interval :reserved microsecond
+where l.epoch = f.epoch and l.owner = :owner
 
 -- name: lock_leases
--- partitions and epochs, owner
 -- The leases stay this owner's until the transaction ends: an instance that wants to take one finds it locked.
 -- In the order of the partitions, so that two owners do not wait for each other.
 select l.part from {given_leases}
 straight_join {lease} l force index (primary) on l.part = f.part
-where l.epoch = f.epoch and l.owner = ? order by l.part lock in share mode
+where l.epoch = f.epoch and l.owner = :owner order by l.part lock in share mode

@@ -1,14 +1,13 @@
 -- Every statement on given rows starts from them (`straight_join`) and finds each by its key: it looks at nothing
 -- else, so it locks nothing else. `force index`: the server would read a small table as a whole, and wait for
 -- a row that another transaction has just inserted. Rows come in the order of their ids, so that two batches do
--- not wait for each other. The partitions that the process owns are the last parameters.
+-- not wait for each other. `:ours` are the partitions that the process owns; it has locked their leases.
 
 -- fragment: given_records
--- ids, in order
 {given_ids} straight_join {record} r force index (primary) on r.id = u.id
 
 -- fragment: as_read
-r.status in ('pending', 'scheduled') and r.part in ([[?]])
+r.status in ('pending', 'scheduled') and r.part in ([[:ours.each]])
 
 -- name: complete_records
 update {given_records}
@@ -20,15 +19,13 @@ delete r from {given_records} where {as_read}
 -- name: put_aside
 update {given_records} set r.status = 'unhandled' where {as_read}
 
--- name: lock_records
-select r.id from {given_records} where {as_read} for update
-
 -- name: split_records
-update {given_records} set r.status = 'split'
+-- Only locks them: `add_deliveries` changes those that this statement found.
+select r.id from {given_records} where {as_read} for update
 
 -- fragment: given_deliveries
 -- The types of numbers are those of the columns.
-json_table(?, '$[*]' columns (
+json_table(:deliveries, '$[*]' columns (
     place for ordinality,
     record_id bigint path '$.record_id',
     part smallint path '$.part',
@@ -47,7 +44,8 @@ json_table(?, '$[*]' columns (
 )) u
 
 -- name: add_deliveries
--- deliveries of records that were split
+update {given_records} set r.status = 'split'
+-- then
 insert ignore into {delivery} (record_id, part, `key`, handler, status, blocking, attempt, failure_count,
     first_failed_at, due_at, error, error_kind, fingerprint)
 select u.record_id, u.part, u.record_key, u.handler, u.status, u.blocking, u.attempt, u.failure_count,
@@ -56,7 +54,6 @@ select u.record_id, u.part, u.record_key, u.handler, u.status, u.blocking, u.att
 from {given_deliveries} order by u.place
 
 -- name: change_deliveries
--- deliveries
 -- Only deliveries that are as the dispatcher read them.
 update {given_deliveries} straight_join {delivery} d force index (record_id) on d.record_id = u.record_id and d.handler = u.handler
 set d.status = u.status, d.blocking = u.blocking, d.attempt = u.attempt, d.failure_count = u.failure_count,
@@ -65,10 +62,10 @@ set d.status = u.status, d.blocking = u.blocking, d.attempt = u.attempt, d.failu
     d.finished_at = if(u.status = 'completed', utc_timestamp(6), null),
     d.error = coalesce(u.error, d.error), d.error_kind = coalesce(u.error_kind, d.error_kind),
     d.fingerprint = coalesce(u.fingerprint, d.fingerprint)
-where d.attempt = u.expected_attempt and d.status in ('waiting', 'retrying') and d.part in ([[?]])
+where d.attempt = u.expected_attempt and d.status in ('waiting', 'retrying') and d.part in ([[:ours.each]])
 
 -- fragment: given_failures
-json_table(?, '$[*]' columns (
+json_table(:failures, '$[*]' columns (
     record_id bigint path '$.record_id',
     part smallint path '$.part',
     handler varchar(255) character set utf8mb4 path '$.handler',
@@ -79,23 +76,20 @@ json_table(?, '$[*]' columns (
 )) u
 
 -- name: add_failures
--- failures
 insert ignore into {failure} (record_id, handler, attempt, failed_at, kind, fingerprint, error)
 select d.record_id, d.handler, u.attempt, utc_timestamp(6), u.kind, u.fingerprint, u.error
 from {given_failures} straight_join {delivery} d force index (record_id) on d.record_id = u.record_id and d.handler = u.handler
-where d.part in ([[?]])
+where d.part in ([[:ours.each]])
 
 -- name: forget_failures
--- failures; the number of failures that are kept per delivery comes last
 delete f from {given_failures} straight_join {failure} f force index (primary) on f.record_id = u.record_id and f.handler = u.handler
-where u.part in ([[?]]) and f.attempt <= u.attempt - ?
+where u.part in ([[:ours.each]]) and f.attempt <= u.attempt - :kept
 
 -- name: lock_split_records
 -- Two transactions that end deliveries of one record at the same time must see each other.
 select r.id from {given_records} where r.status = 'split' for update
 
 -- name: open_deliveries
--- ids of records
 -- The first plain read of its transaction. It comes after the lock, so it sees what the transactions that had the
 -- lock before wrote. A locking read would wait for transactions that wait for our lock.
 select d.record_id from {given_ids} straight_join {delivery} d force index (record_id) on d.record_id = u.id
@@ -107,20 +101,16 @@ set r.status = 'completed', r.completed_at = utc_timestamp(6)
 
 -- name: delete_split_records
 delete t from {given_ids} straight_join {record} t force index (primary) on t.id = u.id
-
--- name: delete_deliveries
+-- then
 delete t from {given_ids} straight_join {delivery} t force index (record_id) on t.record_id = u.id
-
--- name: delete_failures
+-- then
 delete t from {given_ids} straight_join {failure} t force index (primary) on t.record_id = u.id
 
 -- name: rename_handler
--- to, to, from
-update {delivery} d left join {delivery} e on e.record_id = d.record_id and e.handler = ?
-set d.handler = ?
-where d.handler = ? and e.id is null and d.part in ([[?]])
+update {delivery} d left join {delivery} e on e.record_id = d.record_id and e.handler = :to
+set d.handler = :to
+where d.handler = :from and e.id is null and d.part in ([[:ours.each]])
 
 -- name: requeue_unhandled
--- event; the limit comes last
 update {record} set status = 'pending'
-where status = 'unhandled' and event = ? and part in ([[?]]) order by id limit ?
+where status = 'unhandled' and event = :event and part in ([[:ours.each]]) order by id limit :limit

@@ -1,6 +1,8 @@
 -- name: lock_migration
--- $1 the names of the tables
-select pg_advisory_xact_lock(hashtextextended($1, 0))
+select pg_advisory_xact_lock(hashtextextended(:tables, 0))
+
+-- name: create_schema
+create schema if not exists {namespace}
 
 -- name: create_versions
 create table if not exists {schema} (version bigint primary key, applied_at timestamptz not null default now())
@@ -9,4 +11,4 @@ create table if not exists {schema} (version bigint primary key, applied_at time
 select coalesce(max(version), 0) from {schema}
 
 -- name: add_version
-insert into {schema} (version) values ($1)
+insert into {schema} (version) values (:version)

@@ -1,18 +1,18 @@
--- Every statement that changes rows of an owner has the fence in $1 to $3: partitions, epochs, owner.
+-- Every statement that changes rows of an owner has the fence: leases and owner.
 
 -- fragment: ours
 -- The partitions that this process still owns. An uncorrelated array: it is evaluated once, and the planner
 -- keeps to the primary key of the rows that it guards.
 any(array(
-    select l.part from {lease} l join unnest($1::smallint[], $2::bigint[]) as f (part, epoch)
+    select l.part from {lease} l join unnest(:leases.part::smallint[], :leases.epoch::bigint[]) as f (part, epoch)
         on l.part = f.part and l.epoch = f.epoch
-    where l.owner = $3
+    where l.owner = :owner
 ))
 
 -- fragment: as_read
--- The records of $4 that are as the dispatcher read them. As a subselect: the planner would estimate each id by
+-- The records that are as the dispatcher read them. As a subselect: the planner would estimate each id by
 -- itself, at each execution.
-id = any((select $4::bigint[])::bigint[]) and status in ('pending', 'scheduled') and part = {ours}
+id = any((select :ids::bigint[])::bigint[]) and status in ('pending', 'scheduled') and part = {ours}
 
 -- fragment: relax_commit
 -- For the transaction of the statement: a crash of the database may forget what it wrote, and the records are
@@ -40,7 +40,6 @@ delete from {record} where {as_read} and (select {relax_commit}) = 'off'
 update {record} set status = 'unhandled' where {as_read}
 
 -- name: split_records
--- $4 ids of the records  $5 their deliveries as JSON
 -- A delivery row for each handler that did not finish, if the record is as the dispatcher read it.
 with split as (
     update {record} set status = 'split' where {as_read} returning id
@@ -50,7 +49,7 @@ insert into {delivery} (record_id, part, key, handler, status, blocking, attempt
 select u.record_id, u.part, u.key, u.handler, u.status, u.blocking, u.attempt, u.failure_count,
     timestamptz 'epoch' + u.first_failed_at * interval '1 microsecond',
     clock_timestamp() + u.due_in * interval '1 microsecond', u.error, u.error_kind, u.fingerprint
-from rows from (json_to_recordset($5::json) as (
+from rows from (json_to_recordset(:deliveries::json) as (
     record_id bigint, part smallint, key text, handler text, status text, blocking boolean, attempt bigint,
     failure_count bigint, first_failed_at bigint, due_in bigint, error text, error_kind text, fingerprint text
 )) with ordinality as u (record_id, part, key, handler, status, blocking, attempt, failure_count, first_failed_at,
@@ -60,7 +59,6 @@ order by u.place
 on conflict (record_id, handler) do nothing
 
 -- name: change_deliveries
--- $4 deliveries as JSON
 -- Only deliveries that are as the dispatcher read them.
 update {delivery} d set
     status = u.status, blocking = u.blocking, attempt = u.attempt, failure_count = u.failure_count,
@@ -69,7 +67,7 @@ update {delivery} d set
     finished_at = case when u.status = 'completed' then clock_timestamp() end,
     error = coalesce(u.error, d.error), error_kind = coalesce(u.error_kind, d.error_kind),
     fingerprint = coalesce(u.fingerprint, d.fingerprint)
-from json_to_recordset($4::json) as u (
+from json_to_recordset(:deliveries::json) as u (
     record_id bigint, handler text, status text, blocking boolean, attempt bigint, failure_count bigint,
     first_failed_at bigint, due_in bigint, expected_attempt bigint, error text, error_kind text, fingerprint text
 )
@@ -77,10 +75,9 @@ where d.record_id = u.record_id and d.handler = u.handler and d.attempt = u.expe
     and d.status in ('waiting', 'retrying') and d.part = {ours}
 
 -- name: add_failures
--- $4 failures as JSON
 insert into {failure} (record_id, handler, attempt, kind, fingerprint, error)
 select d.record_id, d.handler, u.attempt, u.kind, u.fingerprint, u.error
-from json_to_recordset($4::json) as u (
+from json_to_recordset(:failures::json) as u (
     record_id bigint, handler text, attempt bigint, kind text, fingerprint text, error text
 )
 join {delivery} d on d.record_id = u.record_id and d.handler = u.handler
@@ -88,20 +85,18 @@ where d.part = {ours}
 on conflict do nothing
 
 -- name: forget_failures
--- $4 failures as JSON  $5 how many are kept per delivery
-delete from {failure} f using json_to_recordset($4::json) as u (
+delete from {failure} f using json_to_recordset(:failures::json) as u (
     record_id bigint, part smallint, handler text, attempt bigint
 )
-where f.record_id = u.record_id and f.handler = u.handler and f.attempt <= u.attempt - $5 and u.part = {ours}
+where f.record_id = u.record_id and f.handler = u.handler and f.attempt <= u.attempt - :kept and u.part = {ours}
 
 -- name: lock_split_records
--- $1 ids
 -- Two transactions that end deliveries of one record at the same time must see each other.
-select 1 from {record} where id = any($1) and status = 'split' order by id for update
+select id from {record} where id = any(:ids) and status = 'split' order by id for update
 
 -- fragment: is_over
 -- A split record is over when none of its deliveries is left.
-r.id = any($1) and r.status = 'split' and not exists (
+r.id = any(:ids) and r.status = 'split' and not exists (
     select 1 from {delivery} d where d.record_id = r.id and d.status in ('waiting', 'retrying', 'failed')
 )
 
@@ -114,14 +109,12 @@ with gone as (delete from {record} r where {is_over} returning r.id),
 delete from {failure} where record_id in (select id from gone)
 
 -- name: rename_handler
--- $4 from  $5 to
-update {delivery} d set handler = $5
-where d.handler = $4 and d.part = {ours} and not exists (
-    select 1 from {delivery} e where e.record_id = d.record_id and e.handler = $5
+update {delivery} d set handler = :to
+where d.handler = :from and d.part = {ours} and not exists (
+    select 1 from {delivery} e where e.record_id = d.record_id and e.handler = :to
 )
 
 -- name: requeue_unhandled
--- $4 event  $5 limit
 update {record} set status = 'pending' where id = any(array(
-    select id from {record} where status = 'unhandled' and part = {ours} and event = $4 order by id limit $5
+    select id from {record} where status = 'unhandled' and part = {ours} and event = :event order by id limit :limit
 )) and status = 'unhandled'

@@ -5,4 +5,4 @@ create table if not exists {schema} (version integer primary key, applied_at int
 select coalesce(max(version), 0) from {schema}
 
 -- name: add_version
-insert into {schema} (version) values (?1)
+insert into {schema} (version) values (:version)
