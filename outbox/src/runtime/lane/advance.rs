@@ -22,10 +22,11 @@ impl Lanes {
             NextStep::Run if state.try_take_slot() => {
                 self.ready.extend(lane.start_burst(state.burst()));
             }
-            NextStep::Run => lane
-                .await_slot()
-                .into_iter()
-                .for_each(|first| state.wait_for_slot(first)),
+            NextStep::Run => {
+                if let Some(first) = lane.await_slot() {
+                    state.wait_for_slot(first);
+                }
+            }
             NextStep::Load => {
                 lane.begin_loading();
                 let (key, handler) = (key.to_owned(), state.settings().id.to_owned());
@@ -35,7 +36,7 @@ impl Lanes {
                 if next == NextStep::Block {
                     lane.block();
                 }
-                // The fetch that is under way may have seen rows of the lane.
+                // A fetch that is under way may have seen rows of the lane: it stays until that ended.
                 if lane.had_rows()
                     && let FetchPhase::UnderWay { forget_after } = &mut self.fetch
                 {

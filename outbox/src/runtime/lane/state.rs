@@ -30,7 +30,7 @@ pub(super) enum Backlog {
 
 /// A state that changes only as its table says. Losing the partition ends a lane in any state.
 pub(super) trait State: Copy + Debug {
-    /// Every change that may happen, as a table in Markdown: from, event, to.
+    /// Every change that may happen, one in a line: from, event, to. The documentation shows them.
     const TRANSITIONS: &'static str;
 
     /// The name of the variant, without its fields.
@@ -44,6 +44,7 @@ pub(super) trait State: Copy + Debug {
         *self = to;
     }
 
+    /// Asked in debug builds only.
     fn may_become(self, to: Self) -> bool {
         let (from, to) = (self.name(), to.name());
         let mut rows = Self::TRANSITIONS.lines().map(|row| row.split(" | "));
