@@ -62,8 +62,10 @@ async fn main() -> anyhow::Result<()> {
     let dispatcher = outbox.start().await?;
     let mut tx = db.pool.begin().await?;
     for amount in ["12", "a dozen"] {
-        let amount = amount.to_owned();
-        outbox.publish(&mut tx, &RateRequested { amount }).await?;
+        let event = RateRequested {
+            amount: amount.to_owned(),
+        };
+        outbox.publish(&mut tx, &event).await?;
     }
     tx.commit().await?;
 

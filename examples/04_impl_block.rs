@@ -1,4 +1,4 @@
-//! Handlers as methods of a type that holds what they need: `cargo run --example impl_block`
+//! Handlers as methods of a type with its own fields: `cargo run --example impl_block`
 
 use std::sync::{
     Arc,
@@ -91,8 +91,8 @@ async fn main() -> anyhow::Result<()> {
 
     until(&outbox, |now| now.completed == 2).await?;
     dispatcher.shutdown().await?;
-    let balance = balance.load(Ordering::Relaxed);
-    say(format!("the balance is {balance} cents"));
-    anyhow::ensure!(balance == 300);
+    let cents = balance.load(Ordering::Relaxed);
+    say(format!("the balance is {cents} cents"));
+    anyhow::ensure!(cents == 300);
     Ok(())
 }

@@ -78,8 +78,8 @@ async fn main() -> anyhow::Result<()> {
 
     until(&outbox, |now| now.completed == 3).await?;
     dispatcher.shutdown().await?;
-    let seen = seen.0.load(Ordering::Relaxed);
-    say(format!("three events, {seen} of them in the feed"));
-    anyhow::ensure!(seen == 2);
+    let count = seen.0.load(Ordering::Relaxed);
+    say(format!("three events, {count} of them in the feed"));
+    anyhow::ensure!(count == 2);
     Ok(())
 }

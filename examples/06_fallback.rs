@@ -18,7 +18,7 @@ struct OrderCreated {
 #[derive(Clone, Default)]
 struct Cancelled(Arc<AtomicU32>);
 
-/// The returned error decides what happens next.
+/// The returned error decides about retries.
 #[outbox_handler(id = "charge-card", fallback = cancel_order)]
 #[retryable(fixed("10ms"), max_retries = 2)]
 async fn charge_card(event: OrderCreated, meta: &Metadata) -> Result<(), HandlerError> {
@@ -27,7 +27,7 @@ async fn charge_card(event: OrderCreated, meta: &Metadata) -> Result<(), Handler
     match event.card.as_str() {
         // Retried twice, because the policy allows two retries.
         "declined" => Err("declined".into()),
-        // Never retried. The policy is not asked.
+        // Never retried, whatever the policy is.
         "stolen" => Err(HandlerError::permanent("stolen")),
         // Retried without using up a retry. Here the bank is open at the fifth attempt.
         "bank is closed" if attempt < 5 => Err(HandlerError::unavailable("closed")),
@@ -60,16 +60,18 @@ async fn main() -> anyhow::Result<()> {
     let mut tx = db.pool.begin().await?;
     let cards = ["good", "declined", "stolen", "bank is closed"];
     for (order_id, card) in (1..).zip(cards) {
-        let card = card.to_owned();
-        let event = OrderCreated { order_id, card };
+        let event = OrderCreated {
+            order_id,
+            card: card.to_owned(),
+        };
         outbox.publish(&mut tx, &event).await?;
     }
     tx.commit().await?;
 
     let counts = until(&outbox, |now| now.completed == 4).await?;
     dispatcher.shutdown().await?;
-    let cancelled = cancelled.0.load(Ordering::Relaxed);
-    say(format!("all four are done, {cancelled} by the fallback"));
-    anyhow::ensure!(counts.failed == 0 && cancelled == 2);
+    let by_fallback = cancelled.0.load(Ordering::Relaxed);
+    say(format!("all four are done, {by_fallback} by the fallback"));
+    anyhow::ensure!(counts.failed == 0 && by_fallback == 2);
     Ok(())
 }

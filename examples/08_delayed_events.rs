@@ -25,8 +25,8 @@ async fn welcome(event: OrderCreated) {
 
 #[outbox_handler(id = "remind")]
 async fn remind(event: PaymentReminder, meta: &Metadata) -> anyhow::Result<()> {
-    let tenant = meta.headers().get("tenant").map(String::as_str);
-    let (order, tenant) = (event.order_id, tenant.unwrap_or("nobody"));
+    let header = meta.headers().get("tenant").map(String::as_str);
+    let (order, tenant) = (event.order_id, header.unwrap_or("unknown"));
     say(format!("  {tenant}: has order {order} been paid?"));
     anyhow::ensure!(tenant == "acme");
     Ok(())

@@ -1,4 +1,4 @@
-//! What a person on call can read and change: `cargo run --example operations`
+//! The operations for a person on call: `cargo run --example operations`
 
 use std::sync::{
     Arc,
@@ -50,10 +50,11 @@ async fn main() -> anyhow::Result<()> {
     let mut tx = db.pool.begin().await?;
     for (parcel, steps) in [("red", 3), ("blue", 2), ("lost", 1)] {
         for step in 1..=steps {
-            let parcel = parcel.to_owned();
-            outbox
-                .publish(&mut tx, &ParcelStep { parcel, step })
-                .await?;
+            let event = ParcelStep {
+                parcel: parcel.to_owned(),
+                step,
+            };
+            outbox.publish(&mut tx, &event).await?;
         }
     }
     tx.commit().await?;

@@ -21,8 +21,8 @@ struct Seen(Arc<Mutex<Vec<i64>>>);
 
 #[outbox_handler(id = "mirror")]
 async fn mirror(event: AccountChanged, State(seen): State<Seen>) {
-    let mut seen = seen.0.lock().unwrap_or_else(PoisonError::into_inner);
-    seen.push(event.version);
+    let mut versions = seen.0.lock().unwrap_or_else(PoisonError::into_inner);
+    versions.push(event.version);
 }
 
 /// The update locks the account's row until the commit. Other transactions that change the same
@@ -68,8 +68,8 @@ async fn main() -> anyhow::Result<()> {
 
     until(&outbox, |now| now.completed == 50).await?;
     dispatcher.shutdown().await?;
-    let seen = seen.0.lock().unwrap_or_else(PoisonError::into_inner);
-    say(format!("seen: {seen:?}"));
-    anyhow::ensure!(seen.iter().copied().eq(1..=50));
+    let versions = seen.0.lock().unwrap_or_else(PoisonError::into_inner);
+    say(format!("seen: {versions:?}"));
+    anyhow::ensure!(versions.iter().copied().eq(1..=50));
     Ok(())
 }

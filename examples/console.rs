@@ -38,9 +38,8 @@ impl SpanExporter for Console {
             let (id, parent) = (span.span_context.span_id(), span.parent_span_id);
             // The source location and the thread are left out.
             let shown = ["handler", "attempt", "outcome", "failure", "record_id"];
-            let fields = span.attributes.iter();
-            let fields = fields.filter(|field| shown.contains(&field.key.as_str()));
-            let fields: Vec<String> = fields
+            let fields: Vec<String> = (span.attributes.iter())
+                .filter(|field| shown.contains(&field.key.as_str()))
                 .map(|field| format!(" {}={}", field.key, field.value))
                 .collect();
             println!(
@@ -48,8 +47,10 @@ impl SpanExporter for Console {
                 fields.concat()
             );
             let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
-            let name = name.into_owned();
-            ended.push(Ended { name, trace });
+            ended.push(Ended {
+                name: name.into_owned(),
+                trace,
+            });
         }
         Ok(())
     }

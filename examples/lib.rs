@@ -21,7 +21,7 @@ mod web;
 pub use console::{Console, Ended};
 pub use web::{http, stop_signal};
 
-/// A SQLite database in a folder of its own. Dropping this value removes the folder.
+/// A SQLite database in its own folder. Dropping this value removes the folder.
 #[derive(Debug)]
 pub struct Scratch {
     /// Connections to the database.
@@ -41,7 +41,7 @@ pub async fn sqlite() -> anyhow::Result<Scratch> {
         .create_if_missing(true)
         // Readers and the one writer do not wait for each other.
         .journal_mode(SqliteJournalMode::Wal)
-        // Safe with WAL: a crash of the application loses nothing.
+        // Safe with WAL: a crash of the application loses no commit.
         .synchronous(SqliteSynchronous::Normal)
         // A second writer waits up to 5 s for the first one instead of failing at once.
         .busy_timeout(Duration::from_secs(5));
@@ -51,7 +51,7 @@ pub async fn sqlite() -> anyhow::Result<Scratch> {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // An error is ignored: the operating system empties the temporary folder sooner or later.
+        // An error is ignored: the operating system empties its temporary folder.
         let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
@@ -62,8 +62,8 @@ impl Drop for Scratch {
 /// # Errors
 /// Neither variable is set, or the server cannot be reached.
 pub async fn postgres() -> anyhow::Result<PgPool> {
-    let url = ["DATABASE_URL", "OUTBOX_TEST_POSTGRES_URL"].map(std::env::var);
-    let url = url.into_iter().find_map(Result::ok).context(
+    let variables = ["DATABASE_URL", "OUTBOX_TEST_POSTGRES_URL"].map(std::env::var);
+    let url = variables.into_iter().find_map(Result::ok).context(
         "no database: set DATABASE_URL=postgres://user:password@host/database, \
          or put `scripts/with-databases` in front of the command",
     )?;

@@ -1,4 +1,4 @@
-//! A database for one test, empty and its own.
+//! An empty database for each test.
 
 #![expect(
     clippy::expect_used,
@@ -11,7 +11,7 @@
 use outbox::{Database, Outbox, Registry};
 use sqlx::{AssertSqlSafe, Pool};
 
-/// One test's database.
+/// The database of one test.
 #[derive(Debug)]
 pub struct Fresh<Db: Database> {
     pub pool: Pool<Db>,
@@ -19,7 +19,7 @@ pub struct Fresh<Db: Database> {
 }
 
 impl<Db: Database> Fresh<Db> {
-    /// For another process.
+    /// The URL by which another process connects to this database.
     #[must_use]
     pub fn url(&self) -> String {
         use sqlx::ConnectOptions as _;
@@ -27,7 +27,7 @@ impl<Db: Database> Fresh<Db> {
     }
 }
 
-/// That many seconds after the database's present, in its SQL.
+/// An SQL expression: the present time of the database plus `seconds`.
 #[must_use]
 pub fn in_seconds<Db: Database>(_: &Fresh<Db>, seconds: i64) -> String {
     match Db::NAME {
@@ -46,19 +46,19 @@ async fn with_outbox<Db: Database>(pool: Pool<Db>) -> Fresh<Db> {
     Fresh { pool, outbox }
 }
 
-/// A name that nothing else has.
+/// A name that no other database has.
 fn unique() -> String {
     format!("t{}", uuid::Uuid::now_v7().simple())
 }
 
-/// A server that is not there is a failure, never a skipped test.
+/// The URL of a server. A missing server fails the test; it never skips it.
 fn url(variable: &str) -> String {
     std::env::var(variable).unwrap_or_else(|_| {
         panic!("{variable} is not set: run `scripts/test`, or put `scripts/with-databases` in front of the command")
     })
 }
 
-/// What tests ask and change behind the outbox's back.
+/// Statements by which tests read and change the tables without the outbox.
 macro_rules! queries {
     ($pool:ty) => {
         /// One number.
@@ -80,7 +80,7 @@ macro_rules! queries {
             sqlx::query(sql).execute(pool).await.expect("a statement");
         }
 
-        /// Everything that failed for good is to be tried again, as an operator asks for it.
+        /// Makes every failed delivery due now, as an operator's replay does.
         pub async fn replay(pool: &$pool) {
             let sql = format!(
                 "update outbox_delivery set status = 'retrying', due_at = {NOW}, attempt = attempt + 1, \
@@ -108,21 +108,22 @@ pub mod sqlite {
     pub const SECONDS_UNTIL_DUE: &str = "(due_at / 1000000 - unixepoch())";
     pub const SECONDS_OLD: &str = "(unixepoch() - created_at / 1000000)";
 
-    /// The database's present, and the same in so many seconds as text.
+    /// The present time of the database.
     pub const NOW: &str = "cast(unixepoch('subsec') * 1000000 as integer)";
-    /// An id that nobody has.
+    /// A random id.
     pub const ID: &str = "randomblob(16)";
+    /// A query for the present time of the database plus `seconds`, as text.
     #[must_use]
     pub fn text_in(seconds: i32) -> String {
         format!("select strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '{seconds} seconds')")
     }
-    /// Whether there is one writer at a time.
+    /// Whether the database allows only one writer at a time.
     pub const ONE_WRITER: bool = true;
 
     queries!(SqlitePool);
 
     pub async fn empty() -> SqlitePool {
-        // Below `target`, which `cargo clean` empties.
+        // The folder is below `target`, so `cargo clean` removes it.
         let program = std::env::current_exe().expect("a path");
         let folder = program.parent().expect("a folder").join("databases");
         std::fs::create_dir_all(&folder).expect("a folder");
@@ -130,7 +131,7 @@ pub mod sqlite {
         let options = SqliteConnectOptions::new()
             .filename(path)
             .journal_mode(SqliteJournalMode::Wal)
-            // Its locks are not handed out in turn: on a busy machine somebody waits for long.
+            // SQLite does not grant its locks in order: on a busy machine a writer may wait for seconds.
             .busy_timeout(std::time::Duration::from_secs(30))
             .create_if_missing(true);
         SqlitePool::connect_with(options).await.expect("SQLite")

@@ -1,25 +1,25 @@
-//! An event whose handling is a row in a table: as many rows as it was handled.
+//! An event whose handler inserts a row, so that a test can count how often it was handled.
 
 use outbox::OutboxEvent;
 use serde::{Deserialize, Serialize};
 use sqlx::AssertSqlSafe;
 
-/// Handled by writing a row.
+/// The handler of this event inserts `n` into the table `effect`.
 #[derive(Debug, Serialize, Deserialize, OutboxEvent)]
 #[outbox_event(name = "effect", key = key)]
 pub struct Effect {
-    /// Its lane.
+    /// The key of its lane.
     pub key: String,
-    /// What is written.
+    /// The number that the handler inserts.
     pub n: i64,
 }
 
-/// The table of effects, on any of the databases.
+/// Creates the table of effects, on each of the databases.
 pub const TABLE: &str = "create table effect (n bigint not null)";
 
 impl Effect {
-    /// The statement that leaves one row behind. The number is in it, because each database marks
-    /// parameters differently.
+    /// The statement that inserts one row. The number is part of its text, because each database
+    /// marks parameters differently.
     pub fn write_sql<Db>(&self) -> sqlx::query::Query<'static, Db, Db::Arguments>
     where
         Db: sqlx::Database,

@@ -1,5 +1,5 @@
-//! What the integration tests share: a database of their own, and how to run one record through
-//! one handler.
+//! Code that the integration tests share: an empty database for each test, and functions that run
+//! one record through one handler.
 
 pub mod database;
 pub mod effects;
@@ -14,7 +14,7 @@ use outbox::{
     record::Record,
 };
 
-/// The record of an event, published at the start of time.
+/// The record of an event, published at the time 0 of a [`ManualClock`].
 ///
 /// # Panics
 /// If the event cannot be published.
@@ -39,8 +39,8 @@ pub async fn first_attempt<E: OutboxEvent>(
         .await
 }
 
-/// Writes each test three times, once per database. `$db` is a [`database`] of its own: a pool and
-/// an outbox without handlers.
+/// Writes each test three times, once per database. `$db` is a new [`database`] for this test: a
+/// pool and an outbox without handlers.
 #[macro_export]
 macro_rules! on_each_database {
     ($(#[$attribute:meta])* $(async fn $name:ident($db:ident) $body:block)*) => {

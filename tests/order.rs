@@ -1,27 +1,27 @@
-//! An event whose parts nobody is to read in a log.
+//! An event whose key and payload must not appear in a log.
 
 use outbox::OutboxEvent;
 use serde::{Deserialize, Serialize};
 
-/// Whose key and payload are easy to find again.
+/// An order whose key and payload are easy to find in a text.
 #[derive(Debug, Serialize, Deserialize, OutboxEvent)]
 #[outbox_event(name = "order.placed", key = customer)]
 pub struct Order {
-    /// Its key.
+    /// The key of the event.
     pub customer: String,
-    /// What nobody but its handler is to know.
+    /// A secret that only the handler may see.
     pub card: String,
-    /// What handling it comes to.
+    /// The result of its handler: a word that the handlers of each test define.
     pub does: String,
 }
 
 impl Order {
-    /// What all keys begin with.
+    /// The prefix of all keys.
     pub const KEY: &str = "customer-2718";
-    /// In every payload, header, dedup key and error.
+    /// A text that is part of every payload, header, dedup key and error.
     pub const SECRET: &str = "card-3141";
 
-    /// An order of its own customer.
+    /// An order with a key that no order with another result has.
     #[must_use]
     pub fn that(does: &str) -> Self {
         Self {
@@ -31,7 +31,7 @@ impl Order {
         }
     }
 
-    /// For headers and dedup keys.
+    /// A value for headers and dedup keys; it contains the secret.
     #[must_use]
     pub fn secret(&self) -> String {
         format!("{}/{}", self.card, self.does)

@@ -1,4 +1,4 @@
-//! What the program is told.
+//! The arguments of the program.
 
 use std::path::PathBuf;
 
@@ -10,16 +10,16 @@ use crate::{database::Kind, scenario::Scenario};
 #[derive(Debug, Clone, Parser)]
 #[command(name = "outbox-bench")]
 pub(crate) struct Arguments {
-    /// What to measure
+    /// The scenario to measure
     #[arg(value_enum)]
     pub(crate) scenario: Choice,
     /// Only on this database; otherwise on all three
     #[arg(long, value_enum)]
     pub(crate) db: Option<Kind>,
-    /// How many records; each scenario has a default of its own
+    /// The number of records; each scenario has its own default
     #[arg(long)]
     pub(crate) records: Option<u64>,
-    /// How often each side is measured; the best counts
+    /// The number of rounds; the best round of each side counts
     #[arg(long)]
     pub(crate) rounds: Option<usize>,
     /// A server to use instead of a throw-away one; only with `--db`
@@ -28,13 +28,13 @@ pub(crate) struct Arguments {
     /// One JSON object per figure, as the last lines
     #[arg(long)]
     pub(crate) json: bool,
-    /// Writes the results page; a page that exists keeps its notes, and the databases that were not measured
+    /// Writes the results page; an existing page keeps its notes and the databases that were not measured
     #[arg(long, value_name = "FILE.md")]
     pub(crate) report: Option<PathBuf>,
-    /// Writes the figures as charts, in a file that needs no other
+    /// Writes the figures as charts, in one self-contained file
     #[arg(long, value_name = "FILE.html")]
     pub(crate) charts: Option<PathBuf>,
-    /// Few records and one round: shows that everything works, and measures nothing
+    /// Few records and one round: checks that the scenarios work, without a goal
     #[arg(long)]
     pub(crate) small: bool,
     /// A missed goal is a failure
@@ -65,7 +65,7 @@ impl ValueEnum for Choice {
 
     fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
         Some(match self {
-            Self::All => clap::builder::PossibleValue::new("all").help("Every one of them"),
+            Self::All => clap::builder::PossibleValue::new("all").help("Every scenario"),
             Self::One(scenario) => {
                 clap::builder::PossibleValue::new(scenario.name()).help(scenario.about())
             }
@@ -86,16 +86,16 @@ impl Arguments {
         }
     }
 
-    /// Whether the scenario is one of those that were asked for.
+    /// Whether the user selected this scenario.
     pub(crate) fn wants(&self, scenario: Scenario) -> bool {
         match self.scenario {
-            // These would compile other crates first.
+            // `--small` leaves out scenarios that compile other crates.
             Choice::All => !(self.small && scenario.compiles()),
             Choice::One(one) => one == scenario,
         }
     }
 
-    /// Whether a server has to be there.
+    /// Whether a selected scenario needs a database.
     pub(crate) fn needs_database(&self) -> bool {
         match self.scenario {
             Choice::All => true,
@@ -103,14 +103,14 @@ impl Arguments {
         }
     }
 
-    /// How many records, where a scenario measures so many unless told otherwise.
+    /// The number of records; `usual` is the default of the scenario.
     pub(crate) fn records(&self, usual: u64) -> u64 {
         let small = (usual / 50).clamp(500, 4_000).min(usual);
         let records = if self.small { small } else { usual };
         self.records.unwrap_or(records).max(1)
     }
 
-    /// How often, where a scenario is measured so often unless told otherwise.
+    /// The number of rounds; `usual` is the default of the scenario.
     pub(crate) fn rounds(&self, usual: usize) -> usize {
         let rounds = if self.small { 1 } else { usual };
         self.rounds.unwrap_or(rounds).max(1)

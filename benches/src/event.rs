@@ -1,17 +1,17 @@
-//! What is published and drained: about 100 bytes of JSON.
+//! The event of the benchmarks: about 100 bytes of JSON.
 
 use outbox::{Metadata, OutboxEvent, State, outbox_handler};
 use serde::{Deserialize, Serialize};
 
 use crate::tally::Tally;
 
-/// The filler that makes it about 100 bytes.
+/// A text that makes the payload about 100 bytes long.
 pub(crate) const TEXT: &str = "0190a6c2-7b1e-7d5f-9c1a-5f3f2b9f0a11 0190a6c2-7b1e-7d5f-9c1a";
 
 #[derive(Clone, Serialize, Deserialize, OutboxEvent)]
 #[outbox_event(name = "bench.happened", key = key)]
 pub(crate) struct Happened {
-    /// The place among all of them, from 0.
+    /// The number of the event, from 0.
     pub(crate) n: u64,
     pub(crate) key: u64,
     pub(crate) text: String,
@@ -27,13 +27,13 @@ impl Happened {
     }
 }
 
-/// Does nothing but count.
+/// A handler that only counts.
 #[outbox_handler(id = "count")]
 pub(crate) async fn count(event: Happened, State(tally): State<Tally>) {
     tally.handled(event.n, event.key);
 }
 
-/// Fails twice with each, and then counts.
+/// A handler that fails twice for each event, and then counts it.
 #[outbox_handler(id = "count-third")]
 #[outbox::retryable(fixed("1ms"), max_retries = 5)]
 pub(crate) async fn count_third(

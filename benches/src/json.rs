@@ -12,7 +12,7 @@ mod tests {
     use crate::database::Kind;
 
     #[test]
-    fn a_figure_is_one_line_with_the_names_that_programs_expect() {
+    fn a_figure_is_one_line_with_documented_names() {
         let pair = (97_000.0, 100_000.0);
         let verdict =
             Verdict::more_is_better("drain", Some(Kind::Postgres), "records/s", pair, 1.0)
@@ -33,7 +33,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_skipped_says_why_and_has_no_figures() {
+    fn a_skipped_scenario_has_a_reason_and_no_figures() {
         let line = line(&Verdict::skipped("idle", Kind::Sqlite, "no server")).unwrap();
         let read: serde_json::Value = serde_json::from_str(&line).unwrap();
         assert_eq!(read["skipped"], "no server");

@@ -1,21 +1,21 @@
 //! `cargo run --release -p outbox-bench -- <scenario> --db postgres|mysql|sqlite`
 //!
-//! Machines are noisy, so every scenario measures two things in the same run, alternating, and
-//! compares the best of several rounds of each. What a run delivered is checked: a fast wrong run is
-//! a failure.
+//! Machines are noisy, so every scenario measures two things in turns, in the same run, and compares
+//! the best of several rounds of each. The program checks which records each run delivered: a fast
+//! wrong run is a failure.
 //!
 //! # Layout
 //!
-//! - **arguments**: what the program is told; **server**: a throw-away server, where none is given.
-//! - **scenario**: one file for each, on a **site**: a database with the outbox's tables and nothing
-//!   else in it.
+//! - **arguments** parses the command line; **server** starts a throw-away server if none is given.
+//! - **scenario** has one file per scenario. Each runs on a **site**: a database that has only the
+//!   outbox's tables.
 //! - **backlog** fills the table, **ours** drains it with the library, **floor** without it.
-//! - **`by_hand`** publishes without the library; **worker** is the program in another process, and
-//!   **statements** counts what one asks its database.
-//! - **event** is what is published; **tally** checks what was delivered; **usage** is what it cost
-//!   the server.
-//! - **verdict** is a figure beside its goal, **results** all figures of a run and what failed;
-//!   **table**, **report** and **charts** show them.
+//! - **`by_hand`** publishes without the library; **worker** is the program in another process;
+//!   **statements** counts the statements that a worker sends to its database.
+//! - **event** is the published event; **tally** checks the delivered events; **usage** reads the
+//!   costs from the server.
+//! - **verdict** is a figure with its reference and goal; **results** has all figures and failures of
+//!   a run; **table**, **report** and **charts** show them.
 
 mod arguments;
 mod backlog;
@@ -48,8 +48,8 @@ use clap::Parser as _;
 fn main() -> anyhow::Result<ExitCode> {
     let words: Vec<String> = std::env::args().collect();
     if words.get(1).is_some_and(|word| word == worker::WORKER) {
-        let orders = worker::Orders::parse_from(words.into_iter().skip(1));
-        runtime()?.block_on(worker::run(&orders))?;
+        let arguments = worker::WorkerArguments::parse_from(words.into_iter().skip(1));
+        runtime()?.block_on(worker::run(&arguments))?;
         return Ok(ExitCode::SUCCESS);
     }
     let arguments = Arguments::read();
@@ -63,7 +63,7 @@ fn main() -> anyhow::Result<ExitCode> {
         let before = std::fs::read_to_string(file).unwrap_or_default();
         std::fs::write(
             file,
-            report::page(&results, &report::Machine::ask(), &before),
+            report::page(&results, &report::Machine::read(), &before),
         )?;
         println!("the report is in {}\n", file.display());
     }

@@ -13,7 +13,7 @@ use crate::{
     usage::Meter,
 };
 
-/// The defaults, apart from what becomes of records that are done.
+/// The default settings. Completed records are deleted unless `keep` is set.
 pub(crate) fn config(keep: bool) -> Config {
     let mut config = Config::default();
     if !keep {
@@ -29,8 +29,8 @@ pub(crate) fn counting(tally: &Tally) -> RegistryBuilder {
         .state(tally.clone())
 }
 
-/// From the start of the dispatcher until it has shut down, which it does when everything that was
-/// handled is written down as such.
+/// Measures from the start of the dispatcher to the end of its shutdown, which writes the results of
+/// all handled records.
 pub(crate) async fn drain<Db: Bench>(
     site: &Site<Db>,
     records: u64,
@@ -41,7 +41,7 @@ pub(crate) async fn drain<Db: Bench>(
     drain_with(site, counting(&tally), &tally, records, keep).await
 }
 
-/// The same with another handler.
+/// Drains a backlog with other handlers.
 pub(crate) async fn drain_with<Db: Bench>(
     site: &Site<Db>,
     registry: RegistryBuilder,
@@ -67,7 +67,8 @@ pub(crate) async fn drain_with<Db: Bench>(
     })
 }
 
-/// The time until so many more of a backlog are handled. Whatever is being handled then is finished.
+/// Measures the time until `records` more records of a backlog are handled. The dispatcher still
+/// finishes the records that run then.
 pub(crate) async fn first<Db: Bench>(
     site: &Site<Db>,
     tally: &Tally,

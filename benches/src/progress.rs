@@ -1,4 +1,4 @@
-//! A line that shows how far a long run is; on a terminal only.
+//! A line that shows the progress of a long run; on a terminal only.
 
 use std::{
     io::{IsTerminal as _, Write as _},
@@ -8,7 +8,7 @@ use std::{
 #[derive(Debug)]
 pub(crate) struct Progress {
     shown: bool,
-    /// What is being done.
+    /// The current activity.
     doing: Mutex<String>,
 }
 
@@ -22,10 +22,10 @@ impl Progress {
         }
     }
 
-    /// Something else from now on.
-    pub(crate) fn doing(&self, what: impl Into<String>) {
+    /// Sets the current activity.
+    pub(crate) fn doing(&self, activity: impl Into<String>) {
         if let Ok(mut doing) = self.doing.lock() {
-            *doing = what.into();
+            *doing = activity.into();
         }
         self.show("");
     }
@@ -42,12 +42,12 @@ impl Progress {
         if self.shown
             && let Ok(doing) = self.doing.lock()
         {
-            // A line that cannot be shown is no reason to stop.
+            // A failed write to the terminal must not stop the benchmark.
             let _ = write!(std::io::stderr(), "\r\x1b[2K{doing} {state}");
         }
     }
 
-    /// Before anything else is printed.
+    /// Removes the line, before other output.
     pub(crate) fn clear(&self) {
         if self.shown {
             let _ = write!(std::io::stderr(), "\r\x1b[2K");

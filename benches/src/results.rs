@@ -12,7 +12,7 @@ pub(crate) struct Results {
     pub(crate) failures: Vec<Failure>,
     /// The version of each database that was measured.
     pub(crate) versions: Vec<(Kind, String)>,
-    /// Where the figures of the last scenario begin in `verdicts`.
+    /// The index in `verdicts` at which the figures of the last scenario start.
     last: usize,
 }
 
@@ -34,7 +34,7 @@ impl fmt::Display for Failure {
 }
 
 impl Results {
-    /// Runs a scenario. An error or a panic in it is noted and printed, and the next one can follow.
+    /// Runs a scenario. Its error or panic is kept and printed, so that the next scenario can run.
     pub(crate) async fn add(
         &mut self,
         scenario: &'static str,
@@ -54,7 +54,7 @@ impl Results {
             }
             Ok(Err(error)) => format!("{error:#}"),
             // The panic's own message was printed when it happened.
-            Err(_) => "it panicked".to_owned(),
+            Err(_) => "the scenario panicked".to_owned(),
         };
         let failure = Failure {
             scenario,
@@ -65,7 +65,7 @@ impl Results {
         self.failures.push(failure);
     }
 
-    /// The figures that the last scenario has brought; none if it failed.
+    /// The figures of the last scenario; none if it failed.
     pub(crate) fn last_added(&mut self) -> &mut [Verdict] {
         self.verdicts.get_mut(self.last..).unwrap_or_default()
     }
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_scenario_that_fails_or_panics_loses_no_other() {
+    async fn a_scenario_that_fails_or_panics_does_not_stop_the_others() {
         let mut results = Results::default();
         let db = Some(Kind::Sqlite);
         results.add("drain", db, async { figure("drain") }).await;
@@ -102,7 +102,7 @@ mod tests {
             failures,
             [
                 "growth on sqlite: cannot write: no disk",
-                "peers on sqlite: it panicked"
+                "peers on sqlite: the scenario panicked"
             ]
         );
         assert_eq!(results.versions, [(Kind::Sqlite, "SQLite 3".to_owned())]);

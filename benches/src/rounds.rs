@@ -1,10 +1,10 @@
-//! Two measurements in turns, so that both meet the same noise.
+//! Two measurements in turns, so that both are subject to the same noise.
 
 use std::time::Duration;
 
 use crate::{progress::Progress, usage::Usage};
 
-/// One run.
+/// The measurement of one run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Measured {
     pub(crate) records: u64,
@@ -13,13 +13,13 @@ pub(crate) struct Measured {
 }
 
 impl Measured {
-    /// Records in a second.
+    /// Records per second.
     pub(crate) fn rate(&self) -> f64 {
         self.records as f64 / self.time.as_secs_f64().max(f64::EPSILON)
     }
 }
 
-/// Runs both, in turns, so often.
+/// Runs both sides in turns, `rounds` times.
 pub(crate) async fn alternate<Ours, Reference>(
     progress: &Progress,
     scenario: &str,
@@ -38,24 +38,24 @@ pub(crate) async fn alternate<Ours, Reference>(
     Ok(measured)
 }
 
-/// The fastest: true costs are disturbed only upwards.
+/// The fastest run: noise only makes a run slower.
 pub(crate) fn best(runs: &[Measured]) -> anyhow::Result<Measured> {
     let best = runs.iter().max_by(|a, b| a.rate().total_cmp(&b.rate()));
     best.copied()
         .ok_or_else(|| anyhow::anyhow!("no round was run"))
 }
 
-/// For work that varies both ways, such as a compiler run.
+/// The median, for work that noise can also make faster, such as a compiler run.
 pub(crate) fn median(times: &[Duration]) -> Duration {
     percentile(times, 50)
 }
 
-/// The smallest that so many percent are not above.
+/// The shortest time that `percent` of the times do not exceed.
 pub(crate) fn percentile(times: &[Duration], percent: usize) -> Duration {
     let mut sorted = times.to_vec();
     sorted.sort_unstable();
-    let place = (sorted.len() * percent).div_ceil(100).saturating_sub(1);
-    sorted.get(place).copied().unwrap_or_default()
+    let index = (sorted.len() * percent).div_ceil(100).saturating_sub(1);
+    sorted.get(index).copied().unwrap_or_default()
 }
 
 #[cfg(test)]

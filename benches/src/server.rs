@@ -1,5 +1,4 @@
-//! A throw-away server where none is given: the program runs itself again under
-//! `scripts/with-databases`.
+//! A throw-away server if none is given: the program starts itself under `scripts/with-databases`.
 
 use std::{
     path::Path,
@@ -10,14 +9,15 @@ use anyhow::Context as _;
 
 use crate::{arguments::Arguments, database::Kind};
 
-/// Says to the program that it has been started by itself.
+/// This variable tells the program that it was started by itself.
 const STARTED: &str = "OUTBOX_BENCH_STARTED";
 
-/// Runs the program with the servers that it needs and lacks; none if it lacks none.
+/// Starts the program with the servers that are missing, and returns its exit code. Returns `None` if
+/// no server is missing.
 pub(crate) fn run_with_servers(arguments: &Arguments) -> anyhow::Result<Option<ExitCode>> {
     let needed = |kind: Kind| {
-        let asked = arguments.databases().contains(&kind) && arguments.needs_database();
-        asked && arguments.url.is_none() && kind.variable().is_some_and(|name| !is_set(name))
+        let is_selected = arguments.databases().contains(&kind) && arguments.needs_database();
+        is_selected && arguments.url.is_none() && kind.variable().is_some_and(|name| !is_set(name))
     };
     let none = !Kind::ALL.into_iter().any(needed);
     if none || is_set(STARTED) {
@@ -34,7 +34,7 @@ pub(crate) fn run_with_servers(arguments: &Arguments) -> anyhow::Result<Option<E
             && !needed(kind)
             && !is_set(name)
         {
-            // The script starts a server for each that is not set.
+            // The script starts a server for each variable that is not set.
             command.env(name, "not needed");
         }
     }
@@ -47,7 +47,7 @@ fn is_set(name: &str) -> bool {
     std::env::var_os(name).is_some_and(|value| !value.is_empty())
 }
 
-/// Where the database of this kind is; SQLite is a file of its own.
+/// The URL of the server; `None` for SQLite, which is a file.
 pub(crate) fn url(arguments: &Arguments, kind: Kind) -> anyhow::Result<Option<String>> {
     let Some(name) = kind.variable() else {
         return Ok(None);

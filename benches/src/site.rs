@@ -1,4 +1,4 @@
-//! [`Site`]: a database with the tables of an outbox and nothing else in it.
+//! [`Site`]: a database that has only the tables of an outbox.
 
 use anyhow::ensure;
 use outbox::{Config, Outbox, Registry, RegistryBuilder};
@@ -6,7 +6,7 @@ use sqlx::Pool;
 
 use crate::{
     arguments::Arguments,
-    backlog::{BESIDE, KEYS},
+    backlog::{FIRST_OTHER_ID, KEYS},
     database::Bench,
     event::Happened,
     progress::Progress,
@@ -15,24 +15,24 @@ use crate::{
 
 #[derive(Debug)]
 pub(crate) struct Site<Db: Bench> {
-    /// Where it is, also for other processes.
+    /// The URL of the database, also for other processes.
     pub(crate) url: String,
-    /// For preparing and checking; what is measured has connections of its own.
+    /// The pool for preparing and checking; measured code has its own connections.
     pub(crate) pool: Pool<Db>,
     pub(crate) arguments: Arguments,
     pub(crate) progress: Progress,
     folder: Option<Folder>,
 }
 
-/// As many connections as a pool has by default.
+/// The default number of connections of a pool.
 pub(crate) const CONNECTIONS: u32 = 10;
 
 impl<Db: Bench> Site<Db> {
     pub(crate) async fn create(arguments: &Arguments, name: &str) -> anyhow::Result<Self> {
         let given = server::url(arguments, Db::KIND)?;
         let folder = given.is_none().then(|| Folder::new(name));
-        let place = given.or_else(|| folder.as_ref().map(|folder| folder.0.clone()));
-        let url = Db::create(&place.unwrap_or_default(), name).await?;
+        let parent = given.or_else(|| folder.as_ref().map(|folder| folder.0.clone()));
+        let url = Db::create(&parent.unwrap_or_default(), name).await?;
         let site = Self {
             pool: Db::connect(&url, 4).await?,
             url,
@@ -44,7 +44,7 @@ impl<Db: Bench> Site<Db> {
         Ok(site)
     }
 
-    /// Creates the tables, and asks the library which partition each key belongs to.
+    /// Creates the tables, and lets the library compute the partition of each key.
     async fn prepare(&self) -> anyhow::Result<()> {
         let publisher = Outbox::builder(self.pool.clone())
             .registry(Registry::builder().allow_empty())
@@ -56,16 +56,16 @@ impl<Db: Bench> Site<Db> {
             publisher.publish_all(&mut tx, keys).await?;
         }
         tx.commit().await?;
-        Db::remember_keys(&self.pool).await?;
+        Db::store_keys(&self.pool).await?;
         let known = Db::number(&self.pool, "select count(*) from bench_key").await?;
         ensure!(
             known == i64::try_from(keys.len())?,
-            "{known} keys are known"
+            "{known} keys are stored"
         );
         Db::empty(&self.pool).await
     }
 
-    /// An outbox with connections of its own.
+    /// An outbox with its own connections.
     pub(crate) async fn outbox(
         &self,
         registry: RegistryBuilder,
@@ -77,17 +77,17 @@ impl<Db: Bench> Site<Db> {
         Ok((builder.config(config).build().await?, pool))
     }
 
-    /// Nothing of a backlog is left to do.
+    /// Fails if a record of the backlog is not completed.
     pub(crate) async fn ensure_nothing_left(&self) -> anyhow::Result<()> {
         let sql = format!(
-            "select count(*) from outbox_record where status <> 'completed' and id < {BESIDE}"
+            "select count(*) from outbox_record where status <> 'completed' and id < {FIRST_OTHER_ID}"
         );
         let left = Db::number(&self.pool, &sql).await?;
-        ensure!(left == 0, "{left} records are left that were not completed");
+        ensure!(left == 0, "{left} records were not completed");
         Ok(())
     }
 
-    /// At the end: nothing is left on the server or the disk.
+    /// Closes the connections and removes the files.
     pub(crate) async fn remove(self) {
         self.progress.clear();
         self.pool.close().await;
@@ -95,7 +95,7 @@ impl<Db: Bench> Site<Db> {
     }
 }
 
-/// A folder that is removed with this value.
+/// A folder that is removed when this value is dropped.
 #[derive(Debug)]
 struct Folder(String);
 
@@ -108,7 +108,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What cannot be removed is left to whoever tidies the temporary folder.
+        // Files that cannot be removed stay in the temporary folder.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

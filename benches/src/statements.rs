@@ -1,4 +1,4 @@
-//! Counts the statements that a process sends to PostgreSQL: a proxy in between reads along.
+//! Counts the statements that a process sends to PostgreSQL, with a proxy that reads the messages.
 
 use std::sync::{
     Arc,
@@ -16,27 +16,27 @@ use tokio::{
 /// A proxy in front of a server. It ends when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Proxy {
-    /// How to reach the server through it.
+    /// The URL of the server through the proxy.
     pub(crate) url: String,
     count: Arc<AtomicU64>,
     task: JoinHandle<()>,
 }
 
 impl Proxy {
-    pub(crate) async fn start(url: &str) -> anyhow::Result<Self> {
-        let options: PgConnectOptions = url.parse()?;
+    pub(crate) async fn start(server_url: &str) -> anyhow::Result<Self> {
+        let options: PgConnectOptions = server_url.parse()?;
         let server = format!("{}:{}", options.get_host(), options.get_port());
-        ensure!(url.contains(&server), "no `host:port` in the URL");
+        ensure!(server_url.contains(&server), "no `host:port` in the URL");
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let own = listener.local_addr().context("the proxy")?;
-        let url = url.replacen(&server, &own.to_string(), 1);
+        let url = server_url.replacen(&server, &own.to_string(), 1);
         let count = Arc::new(AtomicU64::new(0));
         let counting = Arc::clone(&count);
         let task = tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
                 let (server, count) = (server.clone(), Arc::clone(&counting));
                 tokio::spawn(async move {
-                    // Whoever loses the connection notices it.
+                    // The client notices a lost connection itself.
                     let _ = forward(client, &server, &count).await;
                 });
             }
@@ -74,23 +74,23 @@ async fn forward(client: TcpStream, server: &str, count: &AtomicU64) -> std::io:
         to_server.write_all(&buffer[..read]).await?;
     }
     to_server.shutdown().await?;
-    // It ends when the server has answered the last message.
+    // The task ends when the server has answered the last message.
     let _ = back.await;
     Ok(())
 }
 
-/// What a client sends: messages of a type, a length and as many bytes.
+/// The messages of a client: each has a type, a length and a body.
 #[derive(Debug, Default)]
 struct Messages {
     /// The first messages of a connection have no type.
     started: bool,
     header: Vec<u8>,
-    /// How much of the present message is left.
+    /// The bytes that are left of the current message.
     left: usize,
 }
 
 impl Messages {
-    /// How many statements begin in the next bytes.
+    /// The number of statements that start in the next bytes.
     fn statements(&mut self, mut bytes: &[u8]) -> u64 {
         let mut count = 0;
         while let Some((first, rest)) = bytes.split_first() {
@@ -107,7 +107,7 @@ impl Messages {
         count
     }
 
-    /// Looks at a header when it is complete.
+    /// Whether the header is complete and belongs to a statement.
     fn header_is_statement(&mut self) -> bool {
         let length = |bytes: &[u8]| {
             let length = bytes.try_into().map_or(4, u32::from_be_bytes);
@@ -120,7 +120,7 @@ impl Messages {
             if size.len() < 4 {
                 return false;
             }
-            // A simple query, or the execution of a prepared one.
+            // `Q` is a simple query, `E` the execution of a prepared statement.
             let statement = matches!(kind, b'Q' | b'E');
             self.left = length(size).saturating_sub(4);
             self.header.clear();
@@ -128,7 +128,7 @@ impl Messages {
         }
         if self.header.len() == 8 {
             let (size, code) = self.header.split_at(4);
-            // Whether it may encrypt is asked before it starts.
+            // A request for encryption comes before the start of the session.
             self.started = !matches!(code, [0x04, 0xd2, 0x16, 0x2f | 0x30]);
             self.left = length(size).saturating_sub(8);
             self.header.clear();
@@ -163,12 +163,12 @@ mod tests {
     }
 
     #[test]
-    fn queries_and_executions_are_statements_and_nothing_else_is() {
+    fn only_queries_and_executions_are_statements() {
         assert_eq!(Messages::default().statements(&conversation()), 3);
     }
 
     #[test]
-    fn messages_may_come_in_pieces() {
+    fn messages_may_arrive_in_pieces() {
         let (mut messages, conversation) = (Messages::default(), conversation());
         let pieces = conversation.chunks(3);
         let counts = pieces.map(|piece| messages.statements(piece));

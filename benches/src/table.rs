@@ -22,7 +22,7 @@ impl fmt::Display for Header {
     }
 }
 
-/// The lines below it.
+/// The lines below the header.
 pub(crate) struct Rows<'a>(pub(crate) &'a [Verdict]);
 
 impl fmt::Display for Rows<'_> {
@@ -30,7 +30,7 @@ impl fmt::Display for Rows<'_> {
         for verdict in self.0 {
             let (scenario, db) = (&verdict.scenario, verdict.db.map_or("", Kind::name));
             match &verdict.outcome {
-                Outcome::Skipped(why) => writeln!(f, "{scenario:24} {db:9} skipped: {why}")?,
+                Outcome::Skipped(reason) => writeln!(f, "{scenario:24} {db:9} skipped: {reason}")?,
                 Outcome::Measured {
                     ours,
                     reference,
@@ -38,12 +38,12 @@ impl fmt::Display for Rows<'_> {
                     goal,
                 } => {
                     let (ours, reference) = (number(*ours), number(*reference));
-                    let goal = goal.map_or(String::new(), |goal| format!("{goal:.2}"));
+                    let goal_text = goal.map_or(String::new(), |goal| format!("{goal:.2}"));
                     let unit = verdict.unit;
                     let missed = if verdict.missed() { "  missed" } else { "" };
                     writeln!(
                         f,
-                        "{scenario:24} {db:9} {ours:>12} {reference:>12} {unit:11} {ratio:>7.2} {goal:>6}{missed}"
+                        "{scenario:24} {db:9} {ours:>12} {reference:>12} {unit:11} {ratio:>7.2} {goal_text:>6}{missed}"
                     )?;
                 }
             }
@@ -57,14 +57,14 @@ impl fmt::Display for Rows<'_> {
 }
 
 pub(crate) fn field((name, value): &(String, Value)) -> String {
-    let name = name.replace('_', " ");
+    let words = name.replace('_', " ");
     match value {
-        Value::String(text) => format!("{name}: {text}"),
-        value => format!("{name} {value}"),
+        Value::String(text) => format!("{words}: {text}"),
+        value => format!("{words} {value}"),
     }
 }
 
-/// With thousands apart.
+/// A number with commas between thousands.
 pub(crate) fn number(value: f64) -> String {
     if value.abs() < 1_000.0 {
         return rounded(value).to_string();

@@ -1,5 +1,5 @@
-//! [`Tally`]: whether every record was handled once, and those of one key in order. Cheap enough to
-//! be kept while the clock runs: a bit for each record, a number for each key.
+//! [`Tally`]: checks that every record was handled once, and the records of each key in order. It is
+//! cheap enough for measured code: one bit per record and one number per key.
 
 use std::{
     fmt,
@@ -15,8 +15,8 @@ use tokio::sync::Notify;
 
 use crate::progress::Progress;
 
-/// How long nothing may happen.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// A run fails if no record is handled for this time.
+const MAX_SILENCE: Duration = Duration::from_secs(60);
 
 #[derive(Clone)]
 pub(crate) struct Tally(Arc<Counts>);
@@ -26,10 +26,10 @@ struct Counts {
     keys: u64,
     /// One bit for each record.
     seen: Box<[AtomicU64]>,
-    /// For each key the last record, counted from 1.
+    /// The number of the last record of each key, plus 1.
     last: Box<[AtomicU64]>,
     handled: AtomicU64,
-    /// How many somebody waits for.
+    /// The count that `some` waits for.
     wanted: AtomicU64,
     reached: Notify,
     twice: AtomicU64,
@@ -38,7 +38,7 @@ struct Counts {
 }
 
 impl Tally {
-    /// For records 0 to `records` of which number `n` has the key `n % keys`.
+    /// A tally of `records` records, of which number `n` has the key `n % keys`.
     pub(crate) fn new(records: u64, keys: u64) -> Self {
         let zeros = |count: u64| (0..count).map(|_| AtomicU64::new(0)).collect();
         Self(Arc::new(Counts {
@@ -55,12 +55,12 @@ impl Tally {
         }))
     }
 
-    /// One was handled, for good.
+    /// Notes that a record was handled.
     pub(crate) fn handled(&self, n: u64, key: u64) {
         let counts = &*self.0;
-        let place = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+        let index = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
         let (Some(seen), Some(last)) =
-            (counts.seen.get(place(n / 64)), counts.last.get(place(key)))
+            (counts.seen.get(index(n / 64)), counts.last.get(index(key)))
         else {
             counts.unknown.fetch_add(1, Ordering::Relaxed);
             return;
@@ -83,12 +83,12 @@ impl Tally {
         self.0.handled.load(Ordering::Relaxed)
     }
 
-    /// Until all of them are handled.
+    /// Waits until all records are handled.
     pub(crate) async fn all(&self, progress: &Progress) -> anyhow::Result<()> {
         self.some(self.0.records, progress).await
     }
 
-    /// Until so many are handled.
+    /// Waits until `wanted` records are handled.
     pub(crate) async fn some(&self, wanted: u64, progress: &Progress) -> anyhow::Result<()> {
         self.0.wanted.store(wanted, Ordering::Relaxed);
         let mut before = (self.count(), tokio::time::Instant::now());
@@ -100,36 +100,36 @@ impl Tally {
             progress.at(now, wanted);
             if now != before.0 {
                 before = (now, tokio::time::Instant::now());
-            } else if before.1.elapsed() > PATIENCE {
-                bail!("{now} of {wanted} records were handled, and none for a minute: {self}");
+            } else if before.1.elapsed() > MAX_SILENCE {
+                bail!("{now} of {wanted} records were handled, and none in the last 60 s: {self}");
             }
-            let look = Duration::from_millis(200);
-            // The answer is the count itself.
-            let _ = tokio::time::timeout(look, self.0.reached.notified()).await;
+            let interval = Duration::from_millis(200);
+            // The loop reads the count itself, so a timeout is no error.
+            let _ = tokio::time::timeout(interval, self.0.reached.notified()).await;
         }
     }
 
-    /// Every record once, and each key in order.
+    /// Fails unless every record was handled once, and the records of each key in order.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
         let complete = self.count() == self.0.records;
-        ensure!(complete && self.is_sound(), "a wrong run: {self}");
+        ensure!(complete && self.has_no_errors(), "a wrong run: {self}");
         Ok(())
     }
 
-    /// Each key from its first record on, in order, without a gap and none twice.
+    /// Fails unless the handled records of each key are its first ones, once and in order.
     pub(crate) fn check_beginning(&self) -> anyhow::Result<()> {
         let keys = self.0.keys;
         let last = self.0.last.iter().map(|last| last.load(Ordering::Relaxed));
         let up_to_last: u64 = last.map(|last| last.div_ceil(keys)).sum();
         let gapless = up_to_last == self.count();
         ensure!(
-            gapless && self.is_sound(),
-            "a wrong run: {up_to_last} are due up to the last of each key; {self}"
+            gapless && self.has_no_errors(),
+            "a wrong run: {up_to_last} records are expected up to the last of each key; {self}"
         );
         Ok(())
     }
 
-    fn is_sound(&self) -> bool {
+    fn has_no_errors(&self) -> bool {
         let wrong = [&self.0.twice, &self.0.overtaken, &self.0.unknown];
         wrong.iter().all(|count| count.load(Ordering::Relaxed) == 0)
     }
@@ -138,15 +138,15 @@ impl Tally {
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let counts = &*self.0;
-        let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        let value = |count: &AtomicU64| count.load(Ordering::Relaxed);
         write!(
             f,
-            "{} of {} records handled, {} of them again, {} after a later one of their key, {} unknown",
-            of(&counts.handled),
+            "{} of {} records handled, {} of them twice, {} after a later record of their key, {} unknown",
+            value(&counts.handled),
             counts.records,
-            of(&counts.twice),
-            of(&counts.overtaken),
-            of(&counts.unknown)
+            value(&counts.twice),
+            value(&counts.overtaken),
+            value(&counts.unknown)
         )
     }
 }
@@ -164,36 +164,39 @@ mod tests {
     }
 
     #[test]
-    fn each_once_and_in_the_order_of_its_key_is_right() {
+    fn a_run_with_each_record_once_and_in_order_is_right() {
         tally_of(&[0, 2, 1, 4, 3, 5]).check().unwrap();
     }
 
     #[test]
     fn a_swapped_pair_of_one_key_is_wrong() {
         let error = tally_of(&[0, 1, 4, 2, 3, 5]).check().unwrap_err();
-        assert!(error.to_string().contains("1 after a later one"), "{error}");
+        assert!(
+            error.to_string().contains("1 after a later record"),
+            "{error}"
+        );
     }
 
     #[test]
-    fn a_missing_one_is_wrong() {
+    fn a_missing_record_is_wrong() {
         let error = tally_of(&[0, 1, 2, 3, 4]).check().unwrap_err();
         assert!(error.to_string().contains("5 of 6"), "{error}");
     }
 
     #[test]
-    fn one_that_came_twice_is_wrong() {
+    fn a_record_that_was_handled_twice_is_wrong() {
         let error = tally_of(&[0, 1, 2, 2, 3, 4, 5]).check().unwrap_err();
-        assert!(error.to_string().contains("1 of them again"), "{error}");
+        assert!(error.to_string().contains("1 of them twice"), "{error}");
     }
 
     #[test]
-    fn one_that_was_never_published_is_wrong() {
+    fn a_record_that_was_never_published_is_wrong() {
         let error = tally_of(&[0, 1, 2, 3, 4, 5, 640]).check().unwrap_err();
         assert!(error.to_string().contains("1 unknown"), "{error}");
     }
 
     #[test]
-    fn a_beginning_has_no_gaps() {
+    fn the_beginning_of_a_backlog_has_no_gaps() {
         tally_of(&[0, 2, 1]).check_beginning().unwrap();
         assert!(tally_of(&[0, 4, 1]).check_beginning().is_err());
     }

@@ -1,4 +1,4 @@
-//! What a run cost the server: bytes of its log and commits.
+//! The costs of a run on the server: bytes of its log, and commits.
 
 use serde::Serialize;
 
@@ -11,7 +11,7 @@ pub(crate) struct Reading {
     pub(crate) commits: i64,
 }
 
-/// For each record.
+/// The costs per record.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(crate) struct Usage {
     pub(crate) log_bytes: f64,
@@ -27,7 +27,7 @@ impl Meter {
         Ok(Self(Db::reading(&site.pool).await?))
     }
 
-    /// After the connections of the run were closed.
+    /// The costs per record. The connections of the run must be closed before.
     pub(crate) async fn stop<Db: Bench>(
         self,
         site: &Site<Db>,

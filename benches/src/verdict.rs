@@ -1,4 +1,4 @@
-//! [`Verdict`]: a figure beside what it is compared with, and the goal.
+//! [`Verdict`]: a figure with its reference and its goal.
 
 use serde::{Serialize, Serializer, ser::SerializeMap as _};
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ pub(crate) struct Verdict {
     pub(crate) db: Option<Kind>,
     pub(crate) unit: &'static str,
     pub(crate) outcome: Outcome,
-    /// What else is worth knowing: further fields, in order.
+    /// Further fields, in order.
     pub(crate) more: Vec<(String, Value)>,
 }
 
@@ -22,15 +22,15 @@ pub(crate) enum Outcome {
         ours: f64,
         reference: f64,
         ratio: f64,
-        /// None: there is nothing to reach, only to know.
+        /// `None` for a figure without a goal.
         goal: Option<f64>,
     },
-    /// It does not apply, and why.
+    /// The scenario does not apply, with the reason.
     Skipped(String),
 }
 
 impl Verdict {
-    /// More is better.
+    /// A figure of which more is better.
     pub(crate) fn more_is_better(
         scenario: impl Into<String>,
         db: Option<Kind>,
@@ -48,7 +48,7 @@ impl Verdict {
         )
     }
 
-    /// Less is better: the ratio is how many times `ours` fits into `reference`.
+    /// A figure of which less is better: the ratio is `reference` divided by `ours`.
     pub(crate) fn less_is_better(
         scenario: impl Into<String>,
         db: Option<Kind>,
@@ -104,12 +104,16 @@ impl Verdict {
             .used("reference_", reference.usage)
     }
 
-    pub(crate) fn skipped(scenario: impl Into<String>, db: Kind, why: impl Into<String>) -> Self {
+    pub(crate) fn skipped(
+        scenario: impl Into<String>,
+        db: Kind,
+        reason: impl Into<String>,
+    ) -> Self {
         Self {
             scenario: scenario.into(),
             db: Some(db),
             unit: "",
-            outcome: Outcome::Skipped(why.into()),
+            outcome: Outcome::Skipped(reason.into()),
             more: Vec::new(),
         }
     }
@@ -126,18 +130,21 @@ impl Verdict {
         }
     }
 
-    /// What it cost the server, where it counts that.
+    /// Adds the costs on the server, if the server counts them.
     #[must_use]
-    pub(crate) fn used(self, whose: &str, usage: Option<Usage>) -> Self {
+    pub(crate) fn used(self, prefix: &str, usage: Option<Usage>) -> Self {
         let Some(usage) = usage else { return self };
         self.with(
-            format!("{whose}wal_bytes_per_record"),
+            format!("{prefix}wal_bytes_per_record"),
             rounded(usage.log_bytes),
         )
-        .with(format!("{whose}commits_per_record"), rounded(usage.commits))
+        .with(
+            format!("{prefix}commits_per_record"),
+            rounded(usage.commits),
+        )
     }
 
-    /// Whether there is a goal, and it is not reached.
+    /// Whether the figure has a goal and misses it.
     pub(crate) fn missed(&self) -> bool {
         match self.outcome {
             Outcome::Measured {
@@ -150,7 +157,7 @@ impl Verdict {
     }
 }
 
-/// As it is printed for programs.
+/// The JSON form.
 impl Serialize for Verdict {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut fields = serializer.serialize_map(None)?;
@@ -170,11 +177,11 @@ impl Serialize for Verdict {
                 fields.serialize_entry("ok", &!self.missed())?;
                 fields.serialize_entry("unit", self.unit)?;
             }
-            Outcome::Skipped(why) => {
+            Outcome::Skipped(reason) => {
                 for name in ["ours", "reference", "ratio", "goal", "ok"] {
                     fields.serialize_entry(name, &Value::Null)?;
                 }
-                fields.serialize_entry("skipped", why)?;
+                fields.serialize_entry("skipped", reason)?;
             }
         }
         for (name, value) in &self.more {
@@ -184,7 +191,7 @@ impl Serialize for Verdict {
     }
 }
 
-/// Four digits are more than a noisy machine can tell.
+/// Rounds to four digits: measurements on a noisy machine are not more precise.
 pub(crate) fn rounded(value: f64) -> Value {
     if !value.is_finite() {
         return Value::Null;
@@ -201,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_ratio_below_the_goal_is_missed_and_one_without_a_goal_never() {
+    fn only_a_ratio_below_its_goal_is_missed() {
         let verdict = |ours, goal: Option<f64>| {
             Verdict::more_is_better(
                 "drain",
@@ -219,14 +226,14 @@ mod tests {
     }
 
     #[test]
-    fn where_less_is_better_the_ratio_still_grows_with_what_is_better() {
+    fn the_ratio_grows_with_better_figures_also_where_less_is_better() {
         let verdict = |ours| Verdict::less_is_better("memory", None, "MB", (ours, 100.0), 1.0);
         assert!(!verdict(50.0).missed());
         assert!(verdict(101.0).missed());
     }
 
     #[test]
-    fn numbers_are_rounded_to_what_can_be_told() {
+    fn numbers_are_rounded_to_four_digits() {
         assert_eq!(rounded(123_456.7), json!(123_457.0));
         assert_eq!(rounded(0.98765), json!(0.9877));
         assert_eq!(rounded(f64::NAN), Value::Null);

@@ -21,7 +21,7 @@ use proc_macro::TokenStream;
 
 /// Marks a handler of outbox events.
 ///
-/// It goes on an `async fn`, on `impl Handler<E> for T`, or on an inherent `impl` block whose handler
+/// Put it on an `async fn`, on `impl Handler<E> for T`, or on an inherent `impl` block whose handler
 /// methods are marked as well:
 ///
 /// ```ignore
@@ -64,7 +64,7 @@ pub fn outbox_handler(arguments: TokenStream, item: TokenStream) -> TokenStream 
     handler::outbox_handler(&arguments.into(), item.into()).into()
 }
 
-/// Sets the retry policy of a handler. It goes above or below `#[outbox_handler]`, which it needs.
+/// Sets the retry policy of a handler. Put it above or below `#[outbox_handler]`, which it needs.
 ///
 /// ```ignore
 /// #[retryable(policy = Aggressive)]              // a type that is `RetryPolicy + Default`

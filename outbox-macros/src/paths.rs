@@ -15,8 +15,8 @@ pub(crate) struct Paths {
 }
 
 impl Paths {
-    pub(crate) fn new(krate: Option<&Path>) -> Self {
-        let krate = krate.map_or_else(|| quote!(::outbox), |krate| krate.to_token_stream());
+    pub(crate) fn new(given: Option<&Path>) -> Self {
+        let krate = given.map_or_else(|| quote!(::outbox), |path| path.to_token_stream());
         let private = quote!(#krate::__private);
         Self { krate, private }
     }

@@ -1,4 +1,4 @@
-//! The program `outbox`, as a program of this package.
+//! The program `outbox`, built as a program of this package.
 
 use std::process::ExitCode;
 

@@ -1,12 +1,12 @@
-//! A traced process. Finished spans go to its output as JSON, one a line; everything that is logged at
-//! any level goes to its error output, as JSON too.
+//! A traced process. It prints finished spans to stdout and log lines of all levels to stderr, each
+//! as one line of JSON.
 //!
-//! `tracer publish URL WHAT..`: publishes an order per word in one span, `place_order`.
-//! `tracer handle URL`: handles orders until none is left, by what they say:
-//! `third` succeeds at the third attempt, `panics` panics, anything else fails.
+//! `tracer publish URL WORD..`: publishes an order per word in one span, `place_order`.
+//! `tracer handle URL`: handles orders until none is left. The word of an order decides the result:
+//! `third` succeeds at the third attempt, `panics` panics, any other word fails.
 //!
-//! `tracer handle-tx URL` does it with a handler that takes a transaction. With `keys` as the last
-//! word, keys may be told.
+//! `tracer handle-tx URL` does the same with a handler that takes a transaction. With `keys` as the
+//! last word, logs and spans contain keys.
 
 use std::{io::Write as _, time::Duration};
 
@@ -29,15 +29,14 @@ use tracing_subscriber::{
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// Writes spans as they end.
+/// Prints each span when it ends.
 #[derive(Debug)]
-struct Lines;
+struct PrintSpans;
 
-impl SpanExporter for Lines {
+impl SpanExporter for PrintSpans {
     async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
         for span in batch {
-            let attributes = span.attributes.iter();
-            let attributes: serde_json::Map<_, _> = attributes
+            let attributes: serde_json::Map<_, _> = (span.attributes.iter())
                 .map(|field| (field.key.to_string(), field.value.to_string().into()))
                 .collect();
             let line = serde_json::json!({
@@ -52,7 +51,7 @@ impl SpanExporter for Lines {
                 "events": format!("{:?}", span.events),
                 "fields": attributes,
             });
-            // Nobody reads on: the test has ended.
+            // Writing fails after the test has closed the pipe.
             let _ = writeln!(std::io::stdout(), "{line}");
         }
         Ok(())
@@ -61,11 +60,11 @@ impl SpanExporter for Lines {
 
 fn play(event: &Order, meta: &Metadata) -> Result<(), HandlerError> {
     tracing::trace!("the handler runs");
-    // What errors and panics say may quote what was sent.
+    // The texts of errors and panics may contain the payload.
     let Order { does, card, .. } = event;
     match &**does {
         "third" if meta.attempt() == 3 => Ok(()),
-        // Past the hook, which would print it.
+        // `resume_unwind` does not call the panic hook, which would print the text.
         "panics" => std::panic::resume_unwind(Box::new(format!("no {card}"))),
         _ => Err(format!("{card} was refused").into()),
     }
@@ -99,8 +98,8 @@ async fn publish<Db: Database>(
     does: &[String],
 ) -> Result<(), Failure> {
     let mut tx = pool.begin().await?;
-    for does in does {
-        let order = Order::that(does);
+    for word in does {
+        let order = Order::that(word);
         let sent = outbox.schedule(&order).header("note", order.secret());
         let _ = sent.dedup_key(order.secret()).send(&mut tx).await?;
     }
@@ -151,7 +150,7 @@ async fn work<Db: Database>(
         }
         _ => handle(&outbox).await,
     };
-    // SQLite's threads keep the spans of what they do; those have to end before we do.
+    // The threads of SQLite keep spans open. Closing the pool ends them.
     pool.close().await;
     done
 }
@@ -159,7 +158,7 @@ async fn work<Db: Database>(
 #[tokio::main]
 async fn main() -> Result<(), Failure> {
     let provider = SdkTracerProvider::builder()
-        .with_simple_exporter(Lines)
+        .with_simple_exporter(PrintSpans)
         .build();
     let spans = tracing_opentelemetry::layer().with_tracer(provider.tracer("tracer"));
     let lines = tracing_subscriber::fmt::layer()
@@ -172,10 +171,10 @@ async fn main() -> Result<(), Failure> {
         .init();
 
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [what, url, ..] = &*arguments else {
+    let [mode, url, ..] = &*arguments else {
         return Err("tracer publish|handle|handle-tx URL ..".into());
     };
-    let plain = match &**what {
+    let plain = match &**mode {
         "publish" => Some(Registry::builder().allow_empty()),
         "handle" => Some(Registry::builder().handler::<charge>()),
         _ => None,

@@ -1,7 +1,8 @@
-//! A process to be killed or frozen.
+//! A process that tests kill or freeze.
 //!
-//! `victim hang URL`: writes with its record's transaction, says so, and never comes back.
-//! `victim serve URL`: says what it handles, one line each, with default settings.
+//! `victim hang URL`: its handler writes with the record's transaction, prints a line and never
+//! returns. `victim serve URL`: it prints one line for each record that it handles, with default
+//! settings.
 
 use std::{future::pending, time::Duration};
 
@@ -52,28 +53,31 @@ async fn work<Db: Database>(
 #[tokio::main]
 async fn main() -> Result<(), Failure> {
     let usage = "victim hang|serve URL";
-    let (what, url) = (std::env::args().nth(1), std::env::args().nth(2));
-    let (what, url) = (what.ok_or(usage)?, url.ok_or(usage)?);
-    let hangs = what == "hang";
+    let mode = std::env::args().nth(1).ok_or(usage)?;
+    let url = std::env::args().nth(2).ok_or(usage)?;
+    let hangs = mode == "hang";
     let lease = hangs.then_some(Duration::from_secs(1));
     let registry = Registry::builder();
     if url.starts_with("sqlite:") {
-        let registry = match hangs {
-            true => registry.handler::<on_sqlite>(),
-            false => registry.handler::<serve>(),
+        let handlers = if hangs {
+            registry.handler::<on_sqlite>()
+        } else {
+            registry.handler::<serve>()
         };
-        work(Pool::<Sqlite>::connect(&url).await?, registry, lease).await
+        work(Pool::<Sqlite>::connect(&url).await?, handlers, lease).await
     } else if url.starts_with("postgres") {
-        let registry = match hangs {
-            true => registry.handler::<on_postgres>(),
-            false => registry.handler::<serve>(),
+        let handlers = if hangs {
+            registry.handler::<on_postgres>()
+        } else {
+            registry.handler::<serve>()
         };
-        work(Pool::<Postgres>::connect(&url).await?, registry, lease).await
+        work(Pool::<Postgres>::connect(&url).await?, handlers, lease).await
     } else {
-        let registry = match hangs {
-            true => registry.handler::<on_mysql>(),
-            false => registry.handler::<serve>(),
+        let handlers = if hangs {
+            registry.handler::<on_mysql>()
+        } else {
+            registry.handler::<serve>()
         };
-        work(Pool::<MySql>::connect(&url).await?, registry, lease).await
+        work(Pool::<MySql>::connect(&url).await?, handlers, lease).await
     }
 }

@@ -1,17 +1,17 @@
-//! What the program is told.
+//! The arguments of the program.
 
 use std::{path::PathBuf, str::FromStr, time::Duration};
 
 use anyhow::{Context as _, bail};
 
-use crate::{faults::FaultKind, server::Kind, worker::Orders};
+use crate::{faults::FaultKind, server::Kind, worker::WorkerArguments};
 
-/// How it is called.
+/// The text for wrong arguments.
 pub(crate) const USAGE: &str = "chaos --db postgres|mysql|sqlite [--workers 3] [--seconds 60] [--seed 1] \
     [--publishers 4] [--faults kill,freeze,terminate,restart,cut,join,leave,clock] [--lease 5] \
     [--keys 200] [--poll MILLISECONDS] [--history DIR]";
 
-/// A run.
+/// The arguments of one run.
 #[derive(Debug, Clone)]
 pub(crate) struct Arguments {
     pub(crate) kind: Kind,
@@ -19,17 +19,17 @@ pub(crate) struct Arguments {
     pub(crate) seconds: u64,
     pub(crate) seed: u64,
     pub(crate) publishers: u32,
-    /// Those that apply to the database.
+    /// The kinds of faults that apply to the database.
     pub(crate) faults: Vec<FaultKind>,
     pub(crate) lease: Duration,
     pub(crate) keys: u32,
-    /// Otherwise the library's own.
+    /// The poll interval; `None` means the default of the library.
     pub(crate) poll: Option<Duration>,
-    /// Where the history is kept; else it is removed.
+    /// The folder that keeps the history; `None` means that the run removes it.
     pub(crate) history: Option<PathBuf>,
 }
 
-/// `--name value` pairs. Each has to be taken.
+/// `--name value` pairs. A pair that is not taken is an error.
 #[derive(Debug)]
 pub(crate) struct Pairs(Vec<(String, String)>);
 
@@ -94,7 +94,7 @@ impl Arguments {
             seed: pairs.take("seed")?.unwrap_or(1),
             publishers: pairs.take("publishers")?.unwrap_or(4),
             faults: match faults {
-                Some(names) => named(&names)?,
+                Some(names) => faults_by_name(&names)?,
                 None => FaultKind::ALL.to_vec(),
             },
             lease: Duration::from_secs(pairs.take("lease")?.unwrap_or(5)),
@@ -111,7 +111,7 @@ impl Arguments {
         })
     }
 
-    /// What each worker has to be told of it.
+    /// The arguments that all workers of this run have in common.
     pub(crate) fn for_workers(&self, history: &std::path::Path) -> Vec<String> {
         let db = match self.kind {
             Kind::Postgres => "postgres",
@@ -127,10 +127,10 @@ impl Arguments {
     }
 }
 
-impl Orders {
+impl WorkerArguments {
     pub(crate) fn read(mut pairs: Pairs) -> anyhow::Result<(Kind, Self)> {
         let kind = pairs.kind()?;
-        let orders = Self {
+        let arguments = Self {
             name: pairs.demand("name")?,
             url: pairs.demand("url")?,
             history: pairs.demand("history")?,
@@ -139,18 +139,18 @@ impl Orders {
             poll: pairs.take("poll")?.map(Duration::from_millis),
         };
         pairs.end()?;
-        Ok((kind, orders))
+        Ok((kind, arguments))
     }
 }
 
-fn named(names: &str) -> anyhow::Result<Vec<FaultKind>> {
-    let named = |name: &str| {
+fn faults_by_name(names: &str) -> anyhow::Result<Vec<FaultKind>> {
+    let fault_by_name = |name: &str| {
         let found = FaultKind::ALL.into_iter().find(|kind| kind.name() == name);
         found.with_context(|| format!("--faults {name}: {USAGE}"))
     };
     names
         .split(',')
         .filter(|name| !name.is_empty())
-        .map(named)
+        .map(fault_by_name)
         .collect()
 }

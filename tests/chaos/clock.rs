@@ -1,4 +1,4 @@
-//! A clock that is wrong by as much as a file says.
+//! A clock that is wrong by the number of seconds in a file.
 
 use std::{
     path::PathBuf,
@@ -19,7 +19,7 @@ pub(crate) struct OffsetClock {
 }
 
 impl OffsetClock {
-    /// Reads the seconds from this file, again and again; none if there is no file.
+    /// Reads the offset in seconds from this file every 50 ms. Without a file the offset is 0.
     pub(crate) fn follow(path: PathBuf) -> Self {
         let clock = Self::default();
         let seconds = Arc::clone(&clock.seconds);

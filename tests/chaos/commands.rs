@@ -1,4 +1,4 @@
-//! How each server is installed and started; none for a database that is a file.
+//! The commands that install and start each server. SQLite has no server, so it has none.
 
 use std::{ffi::OsString, path::Path, process::Command};
 
@@ -7,7 +7,7 @@ use crate::{
     server::Kind,
 };
 
-/// Makes the files of a new server.
+/// The command that creates the files of a new server.
 pub(crate) fn install(kind: Kind, data: &Path) -> anyhow::Result<Option<Command>> {
     let mut command = match kind {
         Kind::Sqlite => return Ok(None),
@@ -41,15 +41,22 @@ pub(crate) fn install(kind: Kind, data: &Path) -> anyhow::Result<Option<Command>
     Ok(Some(command))
 }
 
-/// The server itself.
+/// The command that runs the server.
 pub(crate) fn serve(kind: Kind, data: &Path, port: u16) -> anyhow::Result<Option<Command>> {
-    let port = port.to_string();
+    let port_text = port.to_string();
     Ok(Some(match kind {
         Kind::Sqlite => return Ok(None),
         Kind::Postgres => {
             let mut command = User::new("postgres")?.command(&find("postgres")?)?;
             command.arg("-D").arg(data).arg("-k").arg(data);
-            command.args(["-h", "127.0.0.1", "-p", &port, "-c", "max_connections=200"]);
+            command.args([
+                "-h",
+                "127.0.0.1",
+                "-p",
+                &port_text,
+                "-c",
+                "max_connections=200",
+            ]);
             command
         }
         Kind::Mysql => {
@@ -61,7 +68,7 @@ pub(crate) fn serve(kind: Kind, data: &Path, port: u16) -> anyhow::Result<Option
                 "--bind-address=127.0.0.1",
                 "--max-connections=200",
                 "--port",
-                &port,
+                &port_text,
             ]);
             command
         }

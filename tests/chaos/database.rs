@@ -1,4 +1,4 @@
-//! What the chaos program itself asks of a database, the same on all three.
+//! The statements of the chaos program itself, for all three databases.
 
 use std::{str::FromStr as _, time::Duration};
 
@@ -18,19 +18,20 @@ type Answer<T> = Result<T, sqlx::Error>;
 /// A row of the publishers' table: event, tx, key, number, handler, dedup key.
 pub(crate) type SentRow = (i64, i64, String, i64, String, Option<String>);
 
-/// One of the databases. Statements have their values in them, because each marks parameters
-/// differently; all of them are ours. None is prepared: none comes twice.
+/// One of the databases. The values are part of the statements' texts, because each database marks
+/// parameters differently; all values come from this program. No statement is prepared, because
+/// none runs twice.
 pub(crate) trait Tested: Database {
     const KIND: Kind;
-    /// A column that numbers the rows.
+    /// The type of a column that numbers the rows.
     const NUMBERED: &'static str;
-    /// The other connections of the server: their ids, and the ports that they come from.
+    /// A query for the other connections of the server: their ids and their client ports.
     const SESSIONS: &'static str;
 
     fn pool(url: &str, connections: u32) -> impl Future<Output = Answer<Pool<Self>>> + Send;
-    /// A connection by itself.
+    /// Opens a connection outside of a pool.
     fn connect(url: &str) -> impl Future<Output = Answer<Self::Connection>> + Send;
-    /// For writing.
+    /// Begins a transaction that writes.
     fn begin(pool: &Pool<Self>) -> impl Future<Output = Answer<Transaction<'static, Self>>> + Send;
     fn execute(
         connection: &mut Self::Connection,
@@ -42,15 +43,15 @@ pub(crate) trait Tested: Database {
     ) -> impl Future<Output = Answer<i64>> + Send;
     fn sent(connection: &mut Self::Connection)
     -> impl Future<Output = Answer<Vec<SentRow>>> + Send;
-    /// Of the handlers' table: id, event, key.
+    /// The rows of the handlers' table: id, event, key.
     fn effects(
         connection: &mut Self::Connection,
     ) -> impl Future<Output = Answer<Vec<(i64, i64, String)>>> + Send;
-    /// What [`SESSIONS`](Self::SESSIONS) finds.
+    /// The rows of [`SESSIONS`](Self::SESSIONS).
     fn sessions(
         connection: &mut Self::Connection,
     ) -> impl Future<Output = Answer<Vec<(i64, i64)>>> + Send;
-    /// Ends one of them.
+    /// A statement that ends one session.
     fn terminate(session: i64) -> String;
 }
 
@@ -164,7 +165,7 @@ tested!(
     }
 );
 
-/// Creates our own tables, and the keys.
+/// Creates the tables of the chaos program and a row for each key.
 pub(crate) async fn prepare<Db: Tested>(
     connection: &mut Db::Connection,
     keys: impl Iterator<Item = String>,

@@ -1,4 +1,4 @@
-//! What a transaction is to publish.
+//! The events that a transaction is about to publish.
 
 use std::time::Duration;
 
@@ -6,8 +6,9 @@ use rand::{RngExt as _, rngs::StdRng};
 
 use crate::history::Handler;
 
-/// One transaction in ten is of events that are due later, always by the same time, on a key that has no others: writers of
-/// a key take turns, so that its events become due in the order of their numbers.
+/// The delay of delayed events. One transaction in ten publishes delayed events, on keys that have
+/// no others. All have the same delay, and only one transaction at a time writes to a key. So the
+/// events of a key become due in the order of their numbers.
 pub(crate) const DELAY: Duration = Duration::from_millis(700);
 const DELAYED_KEYS: u32 = 10;
 
@@ -31,21 +32,23 @@ impl Draft {
     }
 }
 
-/// The events of one transaction: one that was sent before, or one to five new ones.
+/// The events of one transaction: a repeated one with a used dedup key, or one to five new ones.
 pub(crate) fn drafts(random: &mut StdRng, tx: i64, keys: u32, used: &[Draft]) -> Vec<Draft> {
     if !used.is_empty() && random.random_bool(0.05) {
         return vec![used[random.random_range(0..used.len())].clone()];
     }
-    let delayed = random.random_bool(0.1);
+    let is_delayed = random.random_bool(0.1);
     (0..random.random_range(1..=5))
         .map(|n| Draft {
-            key: match delayed {
-                true => format!("d{}", random.random_range(0..DELAYED_KEYS)),
-                false => format!("k{}", random.random_range(0..keys)),
+            key: if is_delayed {
+                format!("d{}", random.random_range(0..DELAYED_KEYS))
+            } else {
+                format!("k{}", random.random_range(0..keys))
             },
-            handler: match random.random_bool(0.4) {
-                true => Handler::Tx,
-                false => Handler::Plain,
+            handler: if random.random_bool(0.4) {
+                Handler::Tx
+            } else {
+                Handler::Plain
             },
             dedup: random.random_bool(0.03).then(|| format!("{tx}/{n}")),
         })

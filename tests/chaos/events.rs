@@ -1,4 +1,4 @@
-//! The two events, one for each handler, and what their handling is like.
+//! The two events, one for each handler, and how handlers behave for them.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::history::Handler;
 
-/// Of the plain handler.
+/// The event of the plain handler.
 #[derive(Debug, Serialize, Deserialize, OutboxEvent)]
 #[outbox_event(name = "chaos.plain", key = key)]
 pub(crate) struct Plain {
@@ -16,7 +16,7 @@ pub(crate) struct Plain {
     pub(crate) event: i64,
 }
 
-/// Of the one with a transaction.
+/// The event of the handler with a transaction.
 #[derive(Debug, Serialize, Deserialize, OutboxEvent)]
 #[outbox_event(name = "chaos.tx", key = key)]
 pub(crate) struct Transactional {
@@ -25,19 +25,20 @@ pub(crate) struct Transactional {
     pub(crate) event: i64,
 }
 
-/// What an attempt is to be like. The same event is the same in every process.
+/// How a handler behaves in one attempt. It depends on event and attempt only, so every process
+/// behaves in the same way.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Mood {
+pub(crate) struct Behaviour {
     pub(crate) sleep: Duration,
     pub(crate) fails: bool,
     pub(crate) panics: bool,
 }
 
-impl Mood {
-    /// A third sleeps up to 50 ms, one of 3,000 for a second; one of 20 fails one to three times,
-    /// one of 200 panics once.
+impl Behaviour {
+    /// For one event in 3 the handler sleeps up to 50 ms, for one in 3,000 it sleeps 1 s. For one
+    /// in 20 it fails one to three times, for one in 200 it panics once.
     pub(crate) fn of(event: i64, attempt: u32) -> Self {
-        let hash = mixed(event.cast_unsigned());
+        let hash = hash_of(event.cast_unsigned());
         let sleep = match hash {
             hash if hash % 3000 == 17 => 1000,
             hash if hash.is_multiple_of(3) => (hash >> 20) % 50,
@@ -55,11 +56,11 @@ impl Mood {
     }
 }
 
-/// So that the neighbours of an event are not like it.
-fn mixed(event: u64) -> u64 {
-    let hash = event.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+/// The hash of an event (`splitmix64`): events with neighbouring numbers get unrelated hashes.
+fn hash_of(event: u64) -> u64 {
+    let mut hash = event.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     hash ^ (hash >> 31)
 }
 

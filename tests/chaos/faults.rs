@@ -1,5 +1,5 @@
-//! What is done to the workers and the server, and when: the same for the same seed, as far as the
-//! workers that are there allow.
+//! The faults that a run injects into workers and server, and when. A seed gives the same faults
+//! each time, as far as the running workers allow.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -10,28 +10,28 @@ use crate::{
     database::Tested,
     fleet::{Fleet, State},
     history::History,
-    injection::Later,
+    injection::FollowUp,
     server::{Kind, Server},
 };
 
-/// Something that can be done.
+/// A kind of fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum FaultKind {
-    /// `kill -9`; started again after up to three seconds.
+    /// A worker is killed by `kill -9`, and started again after at most 3 seconds.
     Kill,
-    /// Stopped for longer than its lease, then resumed.
+    /// A worker is stopped by `SIGSTOP` for longer than its lease, and then resumed.
     Freeze,
     /// The server ends one or all connections of a worker.
     Terminate,
-    /// The server crashes and comes back.
+    /// The server crashes and starts again.
     Restart,
-    /// The network resets the connections of a worker and refuses new ones for up to two seconds.
+    /// The proxy resets the connections of a worker and refuses new ones for at most 2 seconds.
     Cut,
-    /// One worker more.
+    /// One more worker starts.
     Join,
-    /// A worker is asked to leave.
+    /// A worker gets `SIGTERM` and shuts down.
     Leave,
-    /// A worker's clock is wrong by hours.
+    /// The clock of a worker is wrong by hours.
     Clock,
 }
 
@@ -60,14 +60,14 @@ impl FaultKind {
         }
     }
 
-    /// A database that is a file has no connections and no server.
+    /// SQLite has no server and no connections to it.
     pub(crate) fn applies_to(self, kind: Kind) -> bool {
         let needs_server = matches!(self, Self::Terminate | Self::Restart | Self::Cut);
         !needs_server || kind != Kind::Sqlite
     }
 }
 
-/// Does it.
+/// Injects the faults of a run.
 pub(crate) struct Faults<'a> {
     pub(crate) server: &'a mut Server,
     pub(crate) fleet: &'a mut Fleet,
@@ -77,8 +77,9 @@ pub(crate) struct Faults<'a> {
     pub(crate) lease: Duration,
     pub(crate) workers: usize,
     pub(crate) done: BTreeMap<FaultKind, u32>,
-    deck: Vec<FaultKind>,
-    pub(crate) later: Vec<(Instant, Later)>,
+    /// The kinds that are left before each kind is due again.
+    remaining: Vec<FaultKind>,
+    pub(crate) follow_ups: Vec<(Instant, FollowUp)>,
 }
 
 impl<'a> Faults<'a> {
@@ -99,17 +100,17 @@ impl<'a> Faults<'a> {
             kinds,
             lease,
             done: BTreeMap::new(),
-            deck: Vec::new(),
-            later: Vec::new(),
+            remaining: Vec::new(),
+            follow_ups: Vec::new(),
         }
     }
 
-    /// Until then, one every second to four; then everybody is woken up, and there are as many
-    /// workers as in the beginning.
+    /// Injects a fault every 1 to 4 seconds until `end`. Then resumes all frozen workers, and starts
+    /// workers until there are as many as at the start.
     pub(crate) async fn run<Db: Tested>(&mut self, end: Instant) -> anyhow::Result<()> {
         let mut next = Instant::now() + self.millis(1000, 2000);
         loop {
-            let due = self.later.iter().map(|(at, _)| *at).min();
+            let due = self.follow_ups.iter().map(|(at, _)| *at).min();
             let wake = due.unwrap_or(next).min(next).min(end);
             tokio::time::sleep_until(wake).await;
             self.fleet.reap()?;
@@ -134,11 +135,12 @@ impl<'a> Faults<'a> {
         Duration::from_millis(self.random.random_range(from..=to))
     }
 
-    /// Each kind comes once before any comes again. What cannot be done now is put back.
+    /// Injects one fault. Each kind comes once before any comes again. A fault that cannot be
+    /// injected now is tried later.
     async fn inject<Db: Tested>(&mut self) -> anyhow::Result<()> {
-        if self.deck.is_empty() {
-            self.deck = self.kinds.clone();
-            self.deck.shuffle(&mut self.random);
+        if self.remaining.is_empty() {
+            self.remaining = self.kinds.clone();
+            self.remaining.shuffle(&mut self.random);
         }
         let running = self.fleet.all(State::Running);
         let possible = |kind: &FaultKind| match kind {
@@ -147,20 +149,20 @@ impl<'a> Faults<'a> {
             FaultKind::Terminate | FaultKind::Cut | FaultKind::Clock => !running.is_empty(),
             FaultKind::Restart => true,
         };
-        let Some(at) = self.deck.iter().position(possible) else {
+        let Some(at) = self.remaining.iter().position(possible) else {
             return Ok(());
         };
-        let kind = self.deck.remove(at);
+        let kind = self.remaining.remove(at);
         let victim = match running.len() {
             0 => None,
             count => Some(running[self.random.random_range(0..count)]),
         };
-        match self.make::<Db>(kind, victim).await? {
-            Some(what) => {
-                eprintln!("{:<9} {what}", kind.name());
+        match self.inject_kind::<Db>(kind, victim).await? {
+            Some(description) => {
+                eprintln!("{:<9} {description}", kind.name());
                 *self.done.entry(kind).or_default() += 1;
             }
-            None => self.deck.push(kind),
+            None => self.remaining.push(kind),
         }
         Ok(())
     }

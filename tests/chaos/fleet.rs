@@ -1,4 +1,4 @@
-//! The workers, as whoever started them sees them.
+//! The worker processes, as the chaos program that started them knows them.
 
 use std::{path::PathBuf, process::Stdio, time::Duration};
 
@@ -7,22 +7,22 @@ use tokio::process::{Child, Command};
 
 use crate::{proxy::Proxy, server::Server, signal};
 
-/// What is known of a process.
+/// The state of a worker process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
     Running,
     Frozen,
-    /// Was asked to.
+    /// The process got `SIGTERM`.
     Leaving,
 }
 
-/// One process.
+/// One worker process.
 #[derive(Debug)]
 pub(crate) struct Worker {
     pub(crate) name: String,
     pub(crate) pid: u32,
     pub(crate) state: State,
-    /// None if there is no server.
+    /// `None` for SQLite, which has no server.
     pub(crate) proxy: Option<Proxy>,
     /// The file that its clock follows.
     pub(crate) offset: PathBuf,
@@ -35,16 +35,16 @@ impl Worker {
     }
 }
 
-/// All of them. Dropped, they are killed.
+/// All workers. Dropping the fleet kills them.
 #[derive(Debug)]
 pub(crate) struct Fleet {
     pub(crate) workers: Vec<Worker>,
-    /// What each is started with, beside its own.
+    /// The arguments that all workers have in common.
     arguments: Vec<String>,
     folder: PathBuf,
     names: u32,
-    /// How many ended without having been asked to.
-    pub(crate) fallen: usize,
+    /// The number of workers that ended without `SIGTERM`, or did not end after it.
+    pub(crate) unexpected_ends: usize,
 }
 
 impl Fleet {
@@ -54,11 +54,11 @@ impl Fleet {
             arguments,
             folder,
             names: 0,
-            fallen: 0,
+            unexpected_ends: 0,
         }
     }
 
-    /// One more, with a new name.
+    /// Starts one more worker, with a new name.
     pub(crate) async fn join(&mut self, server: &Server) -> anyhow::Result<String> {
         self.names += 1;
         let name = format!("w{}", self.names);
@@ -77,7 +77,7 @@ impl Fleet {
             .args(["worker", "--name", &name, "--url", &url, "--offset"])
             .arg(&offset)
             .args(&self.arguments)
-            // Closed when we end, however that comes.
+            // The system closes this pipe when the chaos program ends in any way.
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .kill_on_drop(true)
@@ -94,7 +94,7 @@ impl Fleet {
         Ok(())
     }
 
-    /// Which of them are in this state.
+    /// The positions of the workers in this state.
     pub(crate) fn all(&self, state: State) -> Vec<usize> {
         let of_state = |(at, worker): (usize, &Worker)| (worker.state == state).then_some(at);
         self.workers
@@ -108,7 +108,7 @@ impl Fleet {
         self.workers.iter_mut().find(|worker| worker.pid == pid)
     }
 
-    /// Takes it out and kills it. Its name can be used again.
+    /// Removes a worker and kills it. Another worker may use its name.
     pub(crate) async fn kill(&mut self, at: usize) -> anyhow::Result<String> {
         let mut worker = self.workers.swap_remove(at);
         worker.signal(signal::Signal::Kill).await?;
@@ -116,7 +116,7 @@ impl Fleet {
         Ok(worker.name)
     }
 
-    /// Takes those out that have ended.
+    /// Removes the workers that have ended.
     pub(crate) fn reap(&mut self) -> anyhow::Result<()> {
         let mut at = 0;
         while let Some(worker) = self.workers.get_mut(at) {
@@ -126,18 +126,18 @@ impl Fleet {
             };
             if worker.state != State::Leaving || !status.success() {
                 eprintln!(
-                    "!! {} ({}) ended by itself: {status}",
+                    "!! {} ({}) ended unexpectedly: {status}",
                     worker.name, worker.pid
                 );
-                self.fallen += 1;
+                self.unexpected_ends += 1;
             }
             self.workers.swap_remove(at);
         }
         Ok(())
     }
 
-    /// Asks all to leave, and waits for them.
-    pub(crate) async fn disband(&mut self, limit: Duration) -> anyhow::Result<()> {
+    /// Sends `SIGTERM` to all workers and waits until they have ended.
+    pub(crate) async fn stop_all(&mut self, limit: Duration) -> anyhow::Result<()> {
         for worker in &mut self.workers {
             if worker.state != State::Leaving {
                 worker.state = State::Leaving;
@@ -154,7 +154,7 @@ impl Fleet {
                 "!! {} ({}) did not leave within {limit:?}",
                 worker.name, worker.pid
             );
-            self.fallen += 1;
+            self.unexpected_ends += 1;
         }
         Ok(())
     }

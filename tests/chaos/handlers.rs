@@ -1,5 +1,5 @@
-//! What a worker does with an event: writes down when it begins and how it ends, and in between
-//! sleeps, fails and panics as the event's mood says.
+//! The handlers of a worker. They write the start and the end of each invocation to the history.
+//! In between they sleep, fail or panic, as the event's [`Behaviour`] says.
 
 use std::sync::Arc;
 
@@ -9,22 +9,29 @@ use tokio::time::sleep;
 
 use crate::{
     database::Tested,
-    events::{Mood, Plain, Transactional},
-    history::{self, End, Fact, Handler, History, Visit},
+    events::{Behaviour, Plain, Transactional},
+    history::{self, End, Fact, Handler, History, Invocation},
     server::Kind,
 };
 
-/// Writes down what the handlers of this process do.
+/// Writes the invocations of this process to the history.
 #[derive(Debug, Clone)]
-pub(crate) struct Witness(Arc<(String, History)>);
+pub(crate) struct Recorder(Arc<(String, History)>);
 
-impl Witness {
+impl Recorder {
     pub(crate) fn new(worker: String, history: History) -> Self {
         Self(Arc::new((worker, history)))
     }
 
-    fn sees(&self, handler: Handler, key: String, number: i64, event: i64, attempt: u32) -> Seen {
-        let visit = Visit {
+    fn start(
+        &self,
+        handler: Handler,
+        key: String,
+        number: i64,
+        event: i64,
+        attempt: u32,
+    ) -> Recording {
+        let invocation = Invocation {
             at: history::now(),
             worker: self.0.0.clone(),
             pid: std::process::id(),
@@ -34,36 +41,36 @@ impl Witness {
             event,
             attempt,
         };
-        self.0.1.write(&Fact::Start(visit.clone()));
-        Seen {
-            witness: self.clone(),
-            visit: Some(visit),
+        self.0.1.write(&Fact::Start(invocation.clone()));
+        Recording {
+            recorder: self.clone(),
+            invocation: Some(invocation),
         }
     }
 }
 
-/// An invocation that has begun. Dropped before its end, that is written too.
-struct Seen {
-    witness: Witness,
-    visit: Option<Visit>,
+/// An invocation that has started. If it is dropped before its end, the history says so.
+struct Recording {
+    recorder: Recorder,
+    invocation: Option<Invocation>,
 }
 
-impl Seen {
+impl Recording {
     fn end(&mut self, end: End) {
-        if let Some(mut visit) = self.visit.take() {
-            visit.at = history::now();
-            self.witness.0.1.write(&Fact::End { visit, end });
+        if let Some(mut invocation) = self.invocation.take() {
+            invocation.at = history::now();
+            self.recorder.0.1.write(&Fact::End { invocation, end });
         }
     }
 
-    /// Sleeps, and fails or panics if that is the mood.
+    /// Sleeps, fails and panics as the behaviour says.
     #[expect(clippy::panic, reason = "handlers that panic are part of the chaos")]
-    async fn act(&mut self, mood: Mood) -> Result<(), HandlerError> {
-        sleep(mood.sleep).await;
-        if mood.panics {
+    async fn act(&mut self, behaviour: Behaviour) -> Result<(), HandlerError> {
+        sleep(behaviour.sleep).await;
+        if behaviour.panics {
             std::panic::panic_any("as planned");
         }
-        if mood.fails {
+        if behaviour.fails {
             self.end(End::Failed);
             return Err("as planned".into());
         }
@@ -71,7 +78,7 @@ impl Seen {
     }
 }
 
-impl Drop for Seen {
+impl Drop for Recording {
     fn drop(&mut self) {
         self.end(End::Dropped);
     }
@@ -81,53 +88,54 @@ impl Drop for Seen {
 async fn plain(
     event: Plain,
     meta: &Metadata,
-    State(witness): State<Witness>,
+    State(recorder): State<Recorder>,
 ) -> Result<(), HandlerError> {
     let attempt = meta.attempt();
-    let mood = Mood::of(event.event, attempt);
-    let mut seen = witness.sees(
+    let behaviour = Behaviour::of(event.event, attempt);
+    let mut recording = recorder.start(
         Handler::Plain,
         event.key,
         event.number,
         event.event,
         attempt,
     );
-    seen.act(mood).await?;
-    seen.end(End::Ok);
+    recording.act(behaviour).await?;
+    recording.end(End::Ok);
     Ok(())
 }
 
 macro_rules! transactional {
-    ($($name:ident on $Db:ty, slow by 1 / $slow:literal;)*) => {$(
-        /// Its end is written before its transaction commits: only the row tells that it did.
+    ($($name:ident on $Db:ty, sleeps 1 / $divisor:literal;)*) => {$(
+        /// The handler writes its end before its transaction commits. Only the row in the table
+                /// shows that the transaction committed.
         #[outbox_handler(id = "tx")]
         async fn $name(
             event: Transactional,
             meta: &Metadata,
-            State(witness): State<Witness>,
+            State(recorder): State<Recorder>,
             mut tx: Tx<'_, $Db>,
         ) -> Result<(), HandlerError> {
             let attempt = meta.attempt();
-            let mut mood = Mood::of(event.event, attempt);
-            mood.sleep /= $slow;
+            let mut behaviour = Behaviour::of(event.event, attempt);
+            behaviour.sleep /= $divisor;
             let Transactional { key, number, event } = event;
             let sql = format!(
                 "insert into chaos_effect (event, name, number) values ({event}, '{key}', {number})"
             );
-            let mut seen = witness.sees(Handler::Tx, key, number, event, attempt);
-            <$Db as Tested>::execute(&mut tx, sql).await.inspect_err(|_| seen.end(End::Failed))?;
-            seen.act(mood).await?;
-            seen.end(End::Ok);
+            let mut recording = recorder.start(Handler::Tx, key, number, event, attempt);
+            <$Db as Tested>::execute(&mut tx, sql).await.inspect_err(|_| recording.end(End::Failed))?;
+            recording.act(behaviour).await?;
+            recording.end(End::Ok);
             Ok(())
         }
     )*};
 }
 
 transactional! {
-    tx_on_postgres on Postgres, slow by 1 / 1;
-    tx_on_mysql on MySql, slow by 1 / 1;
-    // Holds the only write lock there is.
-    tx_on_sqlite on Sqlite, slow by 1 / 20;
+    tx_on_postgres on Postgres, sleeps 1 / 1;
+    tx_on_mysql on MySql, sleeps 1 / 1;
+    // In SQLite the transaction holds the only write lock, so the handler sleeps less.
+    tx_on_sqlite on Sqlite, sleeps 1 / 20;
 }
 
 /// The handlers of a worker on this database.
@@ -140,12 +148,12 @@ pub(crate) fn handlers(kind: Kind) -> RegistryBuilder {
     }
 }
 
-/// Those that are planned are not worth a line.
+/// Prints no message for panics that are planned.
 pub(crate) fn quiet_panics() {
-    let loud = std::panic::take_hook();
+    let print = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
         if info.payload().downcast_ref::<&str>() != Some(&"as planned") {
-            loud(info);
+            print(info);
         }
     }));
 }

@@ -1,5 +1,5 @@
-//! What happened, written outside of the system under test: one line per fact, by one write each,
-//! so that a process that is killed loses at most the line it was about to write.
+//! The history of a run, written outside of the system under test. Each fact is one line and one
+//! write, so a killed process loses at most the line that it was about to write.
 
 use std::{
     fs::{File, OpenOptions},
@@ -10,22 +10,22 @@ use std::{
 use outbox::clock::{Clock as _, SystemClock};
 use serde::{Deserialize, Serialize};
 
-/// Nanoseconds since 1970, by the clock that all processes of this machine share.
+/// Nanoseconds since 1970, by the clock of the machine.
 pub(crate) type Nanos = i64;
 
-/// Which of the two handlers.
+/// One of the two handlers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Handler {
-    /// Writes to the history only.
+    /// The handler that writes to the history only.
     Plain,
-    /// Writes a row in its record's own transaction.
+    /// The handler that also writes a row in the transaction of its record.
     Tx,
 }
 
 /// One invocation of a handler.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Visit {
+pub(crate) struct Invocation {
     pub(crate) at: Nanos,
     pub(crate) worker: String,
     pub(crate) pid: u32,
@@ -42,11 +42,11 @@ pub(crate) struct Visit {
 pub(crate) enum End {
     Ok,
     Failed,
-    /// By a panic, or because whoever ran it dropped it.
+    /// The handler panicked, or the dispatcher dropped its future.
     Dropped,
 }
 
-/// An event that a committed transaction says it has published.
+/// An event that a committed transaction has published, by the publishers' table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Sent {
     pub(crate) event: i64,
@@ -57,7 +57,7 @@ pub(crate) struct Sent {
     pub(crate) dedup: Option<String>,
 }
 
-/// Something done to a process; to all of them if there is no pid.
+/// A fault of one process; of all processes if there is no pid.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Fault {
     pub(crate) kind: String,
@@ -66,32 +66,33 @@ pub(crate) struct Fault {
     pub(crate) until: Nanos,
 }
 
-/// One line.
+/// One line of the history.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "fact", rename_all = "snake_case")]
 pub(crate) enum Fact {
-    /// A handler began.
-    Start(Visit),
-    /// It ended; its `at` is the time of that.
+    /// An invocation started.
+    Start(Invocation),
+    /// An invocation ended; `at` is the time of its end.
     End {
-        visit: Visit,
+        invocation: Invocation,
         end: End,
     },
-    /// The database said that this transaction is committed, in which so many events were sent.
+    /// The database acknowledged the commit of a transaction that published `events` events.
     Acknowledged {
         at: Nanos,
         tx: i64,
         events: usize,
     },
-    /// The outbox said that it has this dedup key already.
+    /// The outbox reported this dedup key as a duplicate.
     Duplicate {
         at: Nanos,
         dedup: String,
     },
     Fault(Fault),
-    /// Found in the publishers' own table at the end.
+    /// A row of the publishers' table, read at the end of the run.
     Sent(Sent),
-    /// A row of a handler's transaction, found at the end. Ids grow in the order of writing.
+    /// A row of a handler's transaction, read at the end of the run. Ids grow in the order of the
+    /// inserts.
     Effect {
         id: i64,
         event: i64,
@@ -99,12 +100,12 @@ pub(crate) enum Fact {
     },
 }
 
-/// What time it is for the history. Not the clock that is given to the outbox, which lies.
+/// The time for the history. It does not come from the clock of the outbox, which may be wrong.
 pub(crate) fn now() -> Nanos {
     i64::try_from(SystemClock.now().as_nanosecond()).unwrap_or(i64::MAX)
 }
 
-/// The file of one process.
+/// The history file of one process.
 #[derive(Debug)]
 pub(crate) struct History(File);
 
@@ -118,10 +119,10 @@ impl History {
             .map(Self)
     }
 
-    /// A history that cannot be written makes the run worthless: the process ends.
+    /// Writes one line. If that fails, the run cannot be judged, so the process aborts.
     pub(crate) fn write(&self, fact: &Fact) {
-        let written = serde_json::to_vec(fact).map_err(io::Error::from);
-        let written = written.and_then(|mut line| {
+        let encoded = serde_json::to_vec(fact).map_err(io::Error::from);
+        let written = encoded.and_then(|mut line| {
             line.push(b'\n');
             (&self.0).write_all(&line)
         });
@@ -132,7 +133,7 @@ impl History {
     }
 }
 
-/// All facts of all processes, file by file. A line that a kill has cut off is left out.
+/// All facts of all processes, file by file. It skips a line that a kill has cut off.
 pub(crate) fn read(folder: &Path) -> io::Result<Vec<Fact>> {
     let mut facts = Vec::new();
     for entry in std::fs::read_dir(folder)? {

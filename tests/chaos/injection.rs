@@ -1,4 +1,4 @@
-//! How each fault is done, and what has to be done about it later.
+//! How each fault is injected, and how it ends later.
 
 use std::time::Duration;
 
@@ -15,18 +15,18 @@ use crate::{
     signal::Signal,
 };
 
-/// After a lost connection a worker tries again within two seconds, and may need another to be
-/// itself again. Until then what it did may not be written.
-const RECONNECTED: Nanos = 3_000_000_000;
+/// A worker reconnects within 2 seconds after it lost a connection, and may need another second
+/// until it works again. Until then it may not have written its results.
+const RECONNECT_TIME: Nanos = 3_000_000_000;
 
-/// What is left to do of a fault.
+/// The second half of a fault: the end of its effect.
 #[derive(Debug)]
-pub(crate) enum Later {
+pub(crate) enum FollowUp {
     Resume {
         pid: u32,
         from: Nanos,
-        /// Nobody else could write meanwhile.
-        alone: bool,
+        /// The frozen worker held the only write lock, so no other worker could write.
+        holds_lock: bool,
     },
     Spawn {
         name: String,
@@ -34,8 +34,8 @@ pub(crate) enum Later {
 }
 
 impl Faults<'_> {
-    /// What was done; none if it could not be.
-    pub(crate) async fn make<Db: Tested>(
+    /// Injects a fault of this kind. Returns its description, or `None` if it had no effect.
+    pub(crate) async fn inject_kind<Db: Tested>(
         &mut self,
         kind: FaultKind,
         victim: Option<usize>,
@@ -46,15 +46,15 @@ impl Faults<'_> {
             FaultKind::Restart => return self.restart::<Db>().await.map(Some),
             _ => {}
         }
-        let at = victim.context("nobody to do it to")?;
+        let at = victim.context("no running worker")?;
         let worker = self.fleet.workers.get_mut(at).context("a worker")?;
         let (name, pid) = (worker.name.clone(), worker.pid);
         let how = match kind {
             FaultKind::Kill => {
                 self.fleet.kill(at).await?;
                 let pause = self.millis(0, 3000);
-                let spawn = Later::Spawn { name: name.clone() };
-                self.later.push((Instant::now() + pause, spawn));
+                let spawn = FollowUp::Spawn { name: name.clone() };
+                self.follow_ups.push((Instant::now() + pause, spawn));
                 self.note(kind, Some(pid), from, history::now());
                 format!("back in {pause:?}")
             }
@@ -63,11 +63,19 @@ impl Faults<'_> {
                 worker.state = State::Frozen;
                 let stopped = Instant::now();
                 let pause = self.lease + self.millis(1000, 3000);
-                let alone =
+                let holds_lock =
                     Db::KIND == Kind::Sqlite && !can_write::<Db>(&self.server.url(None)).await;
-                let resume = Later::Resume { pid, from, alone };
-                self.later.push((stopped + pause, resume));
-                let lock = if alone { ", with the write lock" } else { "" };
+                let resume = FollowUp::Resume {
+                    pid,
+                    from,
+                    holds_lock,
+                };
+                self.follow_ups.push((stopped + pause, resume));
+                let lock = if holds_lock {
+                    ", with the write lock"
+                } else {
+                    ""
+                };
                 format!("for {pause:?}{lock}")
             }
             FaultKind::Terminate => {
@@ -78,23 +86,22 @@ impl Faults<'_> {
                     .unwrap_or_default();
                 let only_one = self.random.random_bool(0.5);
                 let url = self.server.url(None);
-                let ended = terminate::<Db>(
+                let terminating = terminate::<Db>(
                     &url,
                     |port| u16::try_from(port).is_ok_and(|port| ports.contains(&port)),
                     only_one,
                 );
-                let ended = ended.await;
-                self.note(kind, Some(pid), from, history::now() + RECONNECTED);
+                let ended = terminating.await;
+                self.note(kind, Some(pid), from, history::now() + RECONNECT_TIME);
                 match ended? {
                     0 => return Ok(None),
-                    ended => format!("{ended} connections"),
+                    count => format!("{count} connections"),
                 }
             }
             FaultKind::Cut => {
-                let refused = self.random.random_range(0..=2000);
-                let refused = Duration::from_millis(refused);
+                let refused = Duration::from_millis(self.random.random_range(0..=2000));
                 worker.proxy.as_ref().context("a proxy")?.cut(refused);
-                let until = history::now() + nanos(refused) + RECONNECTED;
+                let until = history::now() + nanos(refused) + RECONNECT_TIME;
                 self.note(kind, Some(pid), from, until);
                 format!("refused for {refused:?}")
             }
@@ -121,37 +128,46 @@ impl Faults<'_> {
     }
 
     async fn restart<Db: Tested>(&mut self) -> anyhow::Result<String> {
-        let (from, began) = (history::now(), Instant::now());
+        let (from, started) = (history::now(), Instant::now());
         self.server.crash().await?;
         self.server.run().await?;
         let url = self.server.url(None);
-        // It listens before it has recovered.
+        // The server accepts TCP connections before it has recovered.
         while Db::connect(&url).await.is_err() {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
-        self.note(FaultKind::Restart, None, from, history::now() + RECONNECTED);
-        Ok(format!("took {:?}", began.elapsed()))
+        self.note(
+            FaultKind::Restart,
+            None,
+            from,
+            history::now() + RECONNECT_TIME,
+        );
+        Ok(format!("took {:?}", started.elapsed()))
     }
 
-    /// What is left to do of earlier faults.
+    /// Ends the earlier faults that are due.
     pub(crate) async fn follow_up(
         &mut self,
         is_due: impl Fn(Instant) -> bool,
     ) -> anyhow::Result<()> {
-        let (due, later) = std::mem::take(&mut self.later)
+        let (due, follow_ups) = std::mem::take(&mut self.follow_ups)
             .into_iter()
             .partition(|(at, _)| is_due(*at));
-        self.later = later;
+        self.follow_ups = follow_ups;
         let due: Vec<_> = due;
-        for (_, later) in due {
-            match later {
-                Later::Spawn { name } => self.fleet.spawn(self.server, name).await?,
-                Later::Resume { pid, from, alone } => {
+        for (_, follow_up) in due {
+            match follow_up {
+                FollowUp::Spawn { name } => self.fleet.spawn(self.server, name).await?,
+                FollowUp::Resume {
+                    pid,
+                    from,
+                    holds_lock,
+                } => {
                     let worker = self.fleet.find(pid).context("the frozen worker")?;
                     worker.state = State::Running;
                     worker.signal(Signal::Continue).await?;
                     eprintln!("resumed   {} ({pid})", worker.name);
-                    let victim = (!alone).then_some(pid);
+                    let victim = (!holds_lock).then_some(pid);
                     self.note(FaultKind::Freeze, victim, from, history::now());
                 }
             }
@@ -173,7 +189,7 @@ fn nanos(duration: Duration) -> Nanos {
     Nanos::try_from(duration.as_nanos()).unwrap_or(Nanos::MAX)
 }
 
-/// Whether the only write lock there is can be had, within the time that writers wait for it.
+/// Whether the only write lock is free within the time that writers wait for it.
 async fn can_write<Db: Tested>(url: &str) -> bool {
     let Ok(mut connection) = Db::connect(url).await else {
         return false;
@@ -185,7 +201,7 @@ async fn can_write<Db: Tested>(url: &str) -> bool {
             .is_ok()
 }
 
-/// Ends the sessions that come from these ports. How many there were.
+/// Ends the sessions whose client port `is_theirs` accepts. Returns their number.
 async fn terminate<Db: Tested>(
     url: &str,
     is_theirs: impl Fn(i64) -> bool,
@@ -202,7 +218,7 @@ async fn terminate<Db: Tested>(
         theirs.truncate(1);
     }
     for id in &theirs {
-        // It may have ended by itself.
+        // The session may have ended already.
         let _ = Db::execute(&mut connection, Db::terminate(*id)).await;
     }
     Ok(theirs.len())

@@ -1,13 +1,14 @@
-//! Chaos: real worker processes on a real server, which are killed, frozen, cut off and restarted
-//! while transactions publish; then a checker says whether every promise was kept.
+//! Chaos: the program runs real worker processes on a real server. It kills, freezes and cuts off
+//! workers and restarts the server, while transactions publish. Then a checker decides whether the
+//! library kept every promise.
 //!
 //! ```sh
 //! cargo run --release -p outbox-tests --bin chaos -- --db postgres --seed 7
 //! ```
 //!
-//! The last line on stdout is the verdict; everything else is on stderr. Status 0 means that
-//! nothing was lost, reordered or stale, that something was committed, and that each kind of fault
-//! was really injected.
+//! The last line on stdout is the verdict; all other lines are on stderr. Status 0 means that no
+//! event was lost, reordered or stale, that at least one was committed, and that each kind of fault
+//! was injected.
 
 mod arguments;
 
@@ -34,14 +35,14 @@ mod checker;
 mod history;
 mod verdict;
 
-mod quiet;
+mod drain;
 mod run;
 
 use std::process::ExitCode;
 
 use arguments::{Arguments, Pairs};
 use server::Kind;
-use worker::Orders;
+use worker::WorkerArguments;
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -62,11 +63,11 @@ async fn main() -> ExitCode {
 }
 
 async fn work(words: impl Iterator<Item = String>) -> anyhow::Result<bool> {
-    let (kind, orders) = Orders::read(Pairs::new(words)?)?;
-    worker::run(kind, orders).await.map(|()| true)
+    let (kind, arguments) = WorkerArguments::read(Pairs::new(words)?)?;
+    worker::run(kind, arguments).await.map(|()| true)
 }
 
-/// Whether every promise was kept.
+/// Returns whether the library kept every promise.
 async fn chaos(words: impl Iterator<Item = String>) -> anyhow::Result<bool> {
     let arguments = Arguments::read(Pairs::new(words)?)?;
     let run = async {
@@ -76,7 +77,7 @@ async fn chaos(words: impl Iterator<Item = String>) -> anyhow::Result<bool> {
             Kind::Sqlite => run::run::<sqlx::Sqlite>(&arguments).await,
         }
     };
-    // Dropped, it takes its processes and files with it.
+    // Dropping the run ends its processes and removes its files.
     tokio::select! {
         ended = run => ended,
         _ = tokio::signal::ctrl_c() => anyhow::bail!("interrupted"),

@@ -1,4 +1,5 @@
-//! Where the servers' programs are, and as whom they run. `scripts/with-databases` installs them.
+//! Where the programs of the servers are, and as which user they run. `scripts/with-databases`
+//! installs them.
 
 use std::{
     path::{Path, PathBuf},
@@ -7,7 +8,7 @@ use std::{
 
 use anyhow::{Context as _, bail};
 
-/// A program of a server: from `PATH`, or from Debian's folders.
+/// Finds a program of a server in `PATH` or in Debian's folders.
 pub(crate) fn find(program: &str) -> anyhow::Result<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
@@ -24,11 +25,11 @@ pub(crate) fn find(program: &str) -> anyhow::Result<PathBuf> {
         .with_context(|| {
             format!("no {program} here; `scripts/with-databases true` installs what is missing")
         })?;
-    // A link would hide the folder that the server takes its own files from.
+    // The server finds its own files relative to its real path, not to that of a link.
     Ok(found.canonicalize()?)
 }
 
-/// Whom a server runs as: neither wants to be root, and Debian's packages bring a user.
+/// The user of a server. No server runs as root, and Debian's packages create a user.
 #[derive(Debug)]
 pub(crate) struct User(Option<&'static str>);
 
@@ -38,7 +39,7 @@ impl User {
         Ok(Self(root.then_some(name)))
     }
 
-    /// An empty folder that it may write to.
+    /// Creates an empty folder that this user may write to.
     pub(crate) fn folder(&self, path: &Path) -> anyhow::Result<()> {
         std::fs::create_dir_all(path)?;
         if let Some(name) = self.0 {

@@ -1,5 +1,5 @@
-//! Between one worker and the server: can cut every connection, also in the middle of a message,
-//! and refuse new ones.
+//! A proxy between one worker and the server. It can cut every connection, also in the middle of a
+//! message, and refuse new ones.
 
 use std::{
     collections::BTreeSet,
@@ -20,20 +20,20 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-/// How long a cut waits for a message to tear apart.
-const TEAR_WITHIN: Duration = Duration::from_millis(200);
+/// How long a cut waits for a message of which it forwards only half.
+const HALF_MESSAGE_WAIT: Duration = Duration::from_millis(200);
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Line {
+struct ProxyState {
     cuts: u32,
     refuses: bool,
 }
 
-/// One listening port. Dropped, it takes no more connections.
+/// One listening port. Dropping the proxy closes it.
 #[derive(Debug)]
 pub(crate) struct Proxy {
     pub(crate) port: u16,
-    line: watch::Sender<Line>,
+    state: watch::Sender<ProxyState>,
     ports: Arc<Mutex<BTreeSet<u16>>>,
     listening: JoinHandle<()>,
 }
@@ -42,7 +42,7 @@ impl Proxy {
     pub(crate) async fn to(server: SocketAddr) -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let port = listener.local_addr()?.port();
-        let (line, watched) = watch::channel(Line::default());
+        let (state, watched) = watch::channel(ProxyState::default());
         let ports: Arc<Mutex<BTreeSet<u16>>> = Arc::default();
         let known = Arc::clone(&ports);
         let listening = tokio::spawn(async move {
@@ -56,7 +56,7 @@ impl Proxy {
         });
         Ok(Self {
             port,
-            line,
+            state,
             ports,
             listening,
         })
@@ -68,16 +68,16 @@ impl Proxy {
         ports.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Resets all connections and refuses new ones for this long.
+    /// Resets all connections and refuses new ones for the duration `refused`.
     pub(crate) fn cut(&self, refused: Duration) {
-        self.line.send_modify(|line| {
-            line.cuts += 1;
-            line.refuses = true;
+        self.state.send_modify(|state| {
+            state.cuts += 1;
+            state.refuses = true;
         });
-        let line = self.line.clone();
+        let state = self.state.clone();
         tokio::spawn(async move {
             sleep(refused).await;
-            line.send_modify(|line| line.refuses = false);
+            state.send_modify(|state| state.refuses = false);
         });
     }
 }
@@ -91,7 +91,7 @@ impl Drop for Proxy {
 async fn connect(
     client: TcpStream,
     server: SocketAddr,
-    line: watch::Receiver<Line>,
+    state: watch::Receiver<ProxyState>,
     ports: Arc<Mutex<BTreeSet<u16>>>,
 ) {
     let Ok(server) = TcpStream::connect(server).await else {
@@ -102,29 +102,34 @@ async fn connect(
     let port = server.local_addr().map_or(0, |address| address.port());
     let known = || ports.lock().unwrap_or_else(PoisonError::into_inner);
     known().insert(port);
-    forward(client, server, line).await;
+    forward(client, server, state).await;
     known().remove(&port);
 }
 
-/// Until one side closes, or the line is cut: then half of the next message still goes through.
-async fn forward(mut client: TcpStream, mut server: TcpStream, mut line: watch::Receiver<Line>) {
-    let before = line.borrow().cuts;
-    let torn = AtomicBool::new(false);
+/// Forwards until one side closes or the proxy cuts the connection. A cut still forwards half of the
+/// next message.
+async fn forward(
+    mut client: TcpStream,
+    mut server: TcpStream,
+    mut state: watch::Receiver<ProxyState>,
+) {
+    let before = state.borrow().cuts;
+    let is_cutting = AtomicBool::new(false);
     let cut = {
         let (from_client, to_client) = client.split();
         let (from_server, to_server) = server.split();
         let both = async {
             tokio::select! {
-                () = pump(from_client, to_server, &torn) => {}
-                () = pump(from_server, to_client, &torn) => {}
+                () = pump(from_client, to_server, &is_cutting) => {}
+                () = pump(from_server, to_client, &is_cutting) => {}
             }
         };
         tokio::pin!(both);
         tokio::select! {
             () = &mut both => false,
-            () = cut(&mut line, before) => {
-                torn.store(true, Ordering::Relaxed);
-                let _ = timeout(TEAR_WITHIN, &mut both).await;
+            () = cut(&mut state, before) => {
+                is_cutting.store(true, Ordering::Relaxed);
+                let _ = timeout(HALF_MESSAGE_WAIT, &mut both).await;
                 true
             }
         }
@@ -134,9 +139,9 @@ async fn forward(mut client: TcpStream, mut server: TcpStream, mut line: watch::
     }
 }
 
-async fn cut(line: &mut watch::Receiver<Line>, before: u32) {
-    if line.wait_for(|line| line.cuts != before).await.is_err() {
-        // There is nobody any more who could cut it.
+async fn cut(state: &mut watch::Receiver<ProxyState>, before: u32) {
+    if state.wait_for(|state| state.cuts != before).await.is_err() {
+        // The proxy was dropped, so no cut can follow.
         std::future::pending::<()>().await;
     }
 }
@@ -144,16 +149,16 @@ async fn cut(line: &mut watch::Receiver<Line>, before: u32) {
 async fn pump(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
-    torn: &AtomicBool,
+    is_cutting: &AtomicBool,
 ) {
     let mut buffer = vec![0; 16 * 1024];
     while let Ok(read @ 1..) = from.read(&mut buffer).await {
-        let torn = torn.load(Ordering::Relaxed);
-        let length = if torn { read / 2 } else { read };
+        let sends_half = is_cutting.load(Ordering::Relaxed);
+        let length = if sends_half { read / 2 } else { read };
         let Some(chunk) = buffer.get(..length) else {
             return;
         };
-        if to.write_all(chunk).await.is_err() || torn {
+        if to.write_all(chunk).await.is_err() || sends_half {
             return;
         }
     }

@@ -1,5 +1,5 @@
-//! A publisher: real transactions, one after the other, each of which writes to tables of its own
-//! and publishes.
+//! A publisher runs real transactions, one after the other. Each writes to tables of the chaos
+//! program and publishes events.
 
 use std::{
     sync::{
@@ -22,9 +22,9 @@ use crate::{
     server::Kind,
 };
 
-/// What all publishers share.
+/// State that all publishers share.
 #[derive(Debug)]
-pub(crate) struct Desk<Db: Tested> {
+pub(crate) struct PublisherShared<Db: Tested> {
     pub(crate) pool: Pool<Db>,
     pub(crate) outbox: Outbox<Db>,
     pub(crate) history: Arc<History>,
@@ -34,30 +34,30 @@ pub(crate) struct Desk<Db: Tested> {
     pub(crate) failed: AtomicU64,
 }
 
-/// One task. Its number is in the ids of its transactions.
+/// One publishing task. Its number is part of the ids of its transactions.
 pub(crate) struct Publisher<Db: Tested> {
-    desk: Arc<Desk<Db>>,
+    shared: Arc<PublisherShared<Db>>,
     random: StdRng,
     last_tx: i64,
-    /// Dedup keys of committed transactions, to be repeated.
+    /// Events with dedup keys that committed transactions have used.
     used: Vec<Draft>,
 }
 
 impl<Db: Tested> Publisher<Db> {
-    pub(crate) fn new(desk: Arc<Desk<Db>>, number: u32, random: StdRng) -> Self {
+    pub(crate) fn new(shared: Arc<PublisherShared<Db>>, number: u32, random: StdRng) -> Self {
         Self {
-            desk,
+            shared,
             random,
             last_tx: i64::from(number + 1) * 1_000_000_000,
             used: Vec::new(),
         }
     }
 
-    /// Until it is told to stop. A transaction that fails is followed by another.
+    /// Runs transactions until `stop` is set, also after a failed one.
     pub(crate) async fn run(mut self) {
-        while !self.desk.stop.load(Ordering::Relaxed) {
+        while !self.shared.stop.load(Ordering::Relaxed) {
             if let Err(_error) = self.transaction().await {
-                self.desk.failed.fetch_add(1, Ordering::Relaxed);
+                self.shared.failed.fetch_add(1, Ordering::Relaxed);
                 sleep(Duration::from_millis(100)).await;
             }
             let pause = self.random.random_range(0..20);
@@ -67,10 +67,10 @@ impl<Db: Tested> Publisher<Db> {
 
     async fn transaction(&mut self) -> anyhow::Result<()> {
         self.last_tx += 1;
-        let drafts = drafts(&mut self.random, self.last_tx, self.desk.keys, &self.used);
+        let drafts = drafts(&mut self.random, self.last_tx, self.shared.keys, &self.used);
         let rolls_back = self.random.random_bool(0.1);
         let slow = self.slow();
-        let mut tx = Db::begin(&self.desk.pool).await?;
+        let mut tx = Db::begin(&self.shared.pool).await?;
         self.lock(&mut tx, &drafts).await?;
         let mut events = 0;
         for (n, draft) in (0..).zip(&drafts) {
@@ -83,30 +83,30 @@ impl<Db: Tested> Publisher<Db> {
         if rolls_back {
             return Ok(tx.rollback().await?);
         }
-        // When this fails nobody knows; the table tells in the end.
+        // If the commit fails, its outcome is unknown. The publishers' table shows it at the end.
         tx.commit().await?;
         let (at, tx) = (history::now(), self.last_tx);
-        self.desk
+        self.shared
             .history
             .write(&Fact::Acknowledged { at, tx, events });
-        self.desk.acknowledged.fetch_add(1, Ordering::Relaxed);
+        self.shared.acknowledged.fetch_add(1, Ordering::Relaxed);
         self.used
             .extend(drafts.into_iter().filter(|draft| draft.dedup.is_some()));
         Ok(())
     }
 
-    /// How long the transaction stays open after it has published.
+    /// How long the transaction stays open after it has published; `None` for most transactions.
     fn slow(&mut self) -> Option<Duration> {
         let (chance, longest) = match Db::KIND {
             Kind::Postgres | Kind::Mysql => (0.02, 3000),
-            // Nobody else can write meanwhile.
+            // In SQLite no other connection can write meanwhile.
             Kind::Sqlite => (0.01, 400),
         };
         let slow = self.random.random_bool(chance);
         slow.then(|| Duration::from_millis(self.random.random_range(200..=longest)))
     }
 
-    /// The rows of all keys, before anything is published, always in the same order.
+    /// Locks the rows of all keys before the first publish, always in the same order.
     async fn lock(&self, tx: &mut Transaction<'_, Db>, drafts: &[Draft]) -> anyhow::Result<()> {
         let mut keys: Vec<&str> = drafts.iter().map(|draft| &*draft.key).collect();
         keys.sort_unstable();
@@ -118,7 +118,7 @@ impl<Db: Tested> Publisher<Db> {
         Ok(())
     }
 
-    /// Whether it was sent, and not a duplicate.
+    /// Returns whether the event was published, and not a duplicate.
     async fn publish(
         &self,
         tx: &mut Transaction<'_, Db>,
@@ -128,19 +128,23 @@ impl<Db: Tested> Publisher<Db> {
         let Draft { key, handler, .. } = draft;
         let next = format!("update chaos_key set number = number + 1 where name = '{key}'");
         Db::execute(tx, next).await?;
-        let number = format!("select number from chaos_key where name = '{key}'");
-        let number = Db::number(tx, number).await?;
-        let key = key.clone();
+        let select = format!("select number from chaos_key where name = '{key}'");
+        let number = Db::number(tx, select).await?;
+        let (key, event_id) = (key.clone(), event);
         let sent = match handler {
             Handler::Plain => self.send(tx, draft, &Plain { key, number, event }).await?,
             Handler::Tx => {
-                let event = Transactional { key, number, event };
+                let event = Transactional {
+                    key,
+                    number,
+                    event: event_id,
+                };
                 self.send(tx, draft, &event).await?
             }
         };
         if let (Scheduled::Duplicate, Some(dedup)) = (sent, draft.dedup.clone()) {
             let at = history::now();
-            self.desk.history.write(&Fact::Duplicate { at, dedup });
+            self.shared.history.write(&Fact::Duplicate { at, dedup });
             return Ok(false);
         }
         let dedup = match &draft.dedup {
@@ -163,7 +167,7 @@ impl<Db: Tested> Publisher<Db> {
         draft: &Draft,
         event: &E,
     ) -> outbox::Result<Scheduled> {
-        let mut schedule = self.desk.outbox.schedule(event);
+        let mut schedule = self.shared.outbox.schedule(event);
         if draft.is_delayed() {
             schedule = schedule.delay(DELAY);
         }

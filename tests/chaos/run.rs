@@ -1,4 +1,4 @@
-//! One run: server, workers, publishers, faults; then quiet; then the verdict.
+//! One run: server, workers, publishers and faults, then a time without faults, then the verdict.
 
 use std::{
     path::PathBuf,
@@ -18,23 +18,23 @@ use crate::{
     checker,
     database::{self, Tested},
     draft,
+    drain::{drain, write_effects, write_sent},
     faults::{FaultKind, Faults},
     fleet::Fleet,
     history::{self, History},
-    publisher::{Desk, Publisher},
-    quiet::{drain, write_effects, write_sent},
+    publisher::{Publisher, PublisherShared},
     server::Server,
 };
 
-/// How long workers may take to leave: they give their handlers 25 seconds.
-const LEAVING: Duration = Duration::from_secs(40);
+/// How long workers may take to shut down: they give their handlers 25 seconds.
+const LEAVE_TIMEOUT: Duration = Duration::from_secs(40);
 
-/// Whether every promise was kept.
+/// Returns whether the library kept every promise.
 pub(crate) async fn run<Db: Tested>(arguments: &Arguments) -> anyhow::Result<bool> {
     let mut server = Server::start(arguments.kind).await?;
     let folder = history_folder(arguments, &server)?;
     let history = Arc::new(History::open(&folder, "chaos")?);
-    let desk = desk::<Db>(arguments, &server, &history).await?;
+    let shared = publisher_shared::<Db>(arguments, &server, &history).await?;
 
     let mut fleet = Fleet::new(arguments.for_workers(&folder), server.folder().to_owned());
     for _ in 0..arguments.workers {
@@ -43,7 +43,7 @@ pub(crate) async fn run<Db: Tested>(arguments: &Arguments) -> anyhow::Result<boo
     let publishers: Vec<_> = (0..arguments.publishers)
         .map(|number| {
             let random = StdRng::seed_from_u64(arguments.seed ^ u64::from(number + 1) << 32);
-            tokio::spawn(Publisher::new(Arc::clone(&desk), number, random).run())
+            tokio::spawn(Publisher::new(Arc::clone(&shared), number, random).run())
         })
         .collect();
 
@@ -61,20 +61,20 @@ pub(crate) async fn run<Db: Tested>(arguments: &Arguments) -> anyhow::Result<boo
     faults.run::<Db>(end).await?;
     let done = faults.done;
 
-    desk.stop.store(true, Ordering::Relaxed);
+    shared.stop.store(true, Ordering::Relaxed);
     for publisher in publishers {
         publisher.await?;
     }
-    desk.pool.close().await;
+    shared.pool.close().await;
     eprintln!(
         "quiet     {} transactions committed, {} failed; faults: {done:?}",
-        desk.acknowledged.load(Ordering::Relaxed),
-        desk.failed.load(Ordering::Relaxed)
+        shared.acknowledged.load(Ordering::Relaxed),
+        shared.failed.load(Ordering::Relaxed)
     );
     let mut connection = Db::connect(&server.url(None)).await?;
     write_sent::<Db>(&mut connection, &history).await?;
     drain::<Db>(&mut connection, &folder, &mut fleet, arguments.lease).await?;
-    fleet.disband(LEAVING).await?;
+    fleet.stop_all(LEAVE_TIMEOUT).await?;
     write_effects::<Db>(&mut connection, &history).await?;
 
     let facts = history::read(&folder)?;
@@ -86,15 +86,18 @@ pub(crate) async fn run<Db: Tested>(arguments: &Arguments) -> anyhow::Result<boo
     if !missing.is_empty() {
         eprintln!("!! never injected: {missing:?}");
     }
-    if fleet.fallen > 0 {
+    if fleet.unexpected_ends > 0 {
         eprintln!(
-            "!! {} workers ended by themselves, or not at all",
-            fleet.fallen
+            "!! {} workers ended unexpectedly, or not at all",
+            fleet.unexpected_ends
         );
     }
     eprintln!("measured  {} takeovers", verdict.takeovers.len());
     println!("{verdict}");
-    Ok(verdict.is_clean() && verdict.committed > 0 && missing.is_empty() && fleet.fallen == 0)
+    Ok(verdict.is_clean()
+        && verdict.committed > 0
+        && missing.is_empty()
+        && fleet.unexpected_ends == 0)
 }
 
 fn history_folder(arguments: &Arguments, server: &Server) -> anyhow::Result<PathBuf> {
@@ -105,17 +108,17 @@ fn history_folder(arguments: &Arguments, server: &Server) -> anyhow::Result<Path
     std::fs::create_dir_all(&folder)?;
     anyhow::ensure!(
         std::fs::read_dir(&folder)?.next().is_none(),
-        "{} is not empty: two histories would be judged as one",
+        "{} is not empty: the checker would judge two histories as one",
         folder.display()
     );
     Ok(folder)
 }
 
-async fn desk<Db: Tested>(
+async fn publisher_shared<Db: Tested>(
     arguments: &Arguments,
     server: &Server,
     history: &Arc<History>,
-) -> anyhow::Result<Arc<Desk<Db>>> {
+) -> anyhow::Result<Arc<PublisherShared<Db>>> {
     let url = server.url(None);
     let connecting = async {
         loop {
@@ -132,7 +135,7 @@ async fn desk<Db: Tested>(
         .registry(outbox::Registry::builder().allow_empty())
         .build()
         .await?;
-    Ok(Arc::new(Desk {
+    Ok(Arc::new(PublisherShared {
         pool,
         outbox,
         history: Arc::clone(history),

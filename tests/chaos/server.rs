@@ -1,4 +1,4 @@
-//! A database server of our own, which can be crashed and started again.
+//! A database server for one run. The run can crash it and start it again.
 
 use std::{
     fs::File,
@@ -18,7 +18,7 @@ use crate::{
     signal::{Signal, send},
 };
 
-/// Which database.
+/// One of the databases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Postgres,
@@ -26,7 +26,7 @@ pub(crate) enum Kind {
     Sqlite,
 }
 
-/// Dropped, it is killed, and its files are removed.
+/// The server. Dropping it kills the process and removes its files.
 #[derive(Debug)]
 pub(crate) struct Server {
     kind: Kind,
@@ -36,7 +36,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Prepares the files and starts it.
+    /// Creates the files of the server and starts it.
     pub(crate) async fn start(kind: Kind) -> anyhow::Result<Self> {
         let folder = std::env::temp_dir().join(format!("outbox-chaos-{}", std::process::id()));
         std::fs::create_dir_all(&folder)?;
@@ -59,7 +59,7 @@ impl Server {
         Ok(server)
     }
 
-    /// Where files of this run may be put.
+    /// The folder for files of this run.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
@@ -68,14 +68,14 @@ impl Server {
         self.folder.join("data")
     }
 
-    /// None for a database that is a file.
+    /// The address of the server; `None` for SQLite.
     pub(crate) fn address(&self) -> Option<SocketAddr> {
         (self.kind != Kind::Sqlite).then(|| (Ipv4Addr::LOCALHOST, self.port).into())
     }
 
-    /// As seen through this port instead of the server's own.
-    pub(crate) fn url(&self, port: Option<u16>) -> String {
-        let port = port.unwrap_or(self.port);
+    /// The URL of the server, or of a proxy at `proxy_port`.
+    pub(crate) fn url(&self, proxy_port: Option<u16>) -> String {
+        let port = proxy_port.unwrap_or(self.port);
         match self.kind {
             Kind::Postgres => format!("postgres://outbox@127.0.0.1:{port}/postgres"),
             Kind::Mysql => format!("mysql://root@127.0.0.1:{port}/outbox"),
@@ -94,18 +94,18 @@ impl Server {
         ensure!(
             status.success(),
             "{command:?}: {status}\n{}",
-            self.complaints()
+            self.log_tail()
         );
         Ok(())
     }
 
-    fn complaints(&self) -> String {
+    fn log_tail(&self) -> String {
         let log = std::fs::read_to_string(self.folder.join("server.log")).unwrap_or_default();
         let lines: Vec<&str> = log.lines().collect();
         lines[lines.len().saturating_sub(30)..].join("\n")
     }
 
-    /// Starts the server, also after a crash; returns when it takes connections.
+    /// Starts the server, also after a crash, and waits until it accepts TCP connections.
     pub(crate) async fn run(&mut self) -> anyhow::Result<()> {
         let Some(mut command) = commands::serve(self.kind, &self.data(), self.port)? else {
             return Ok(());
@@ -114,10 +114,10 @@ impl Server {
             .stdin(Stdio::null())
             .stdout(self.log()?)
             .stderr(self.log()?);
-        let child = tokio::process::Command::from(command)
+        let spawned = tokio::process::Command::from(command)
             .kill_on_drop(true)
             .spawn()?;
-        let child = self.child.insert(child);
+        let child = self.child.insert(spawned);
         for _ in 0..600 {
             sleep(Duration::from_millis(50)).await;
             if tokio::net::TcpStream::connect((Ipv4Addr::LOCALHOST, self.port))
@@ -127,19 +127,16 @@ impl Server {
                 return Ok(());
             }
             if let Some(status) = child.try_wait()? {
-                bail!("the server stopped: {status}\n{}", self.complaints());
+                bail!("the server stopped: {status}\n{}", self.log_tail());
             }
         }
-        bail!(
-            "the server did not start within 30 s\n{}",
-            self.complaints()
-        )
+        bail!("the server did not start within 30 s\n{}", self.log_tail())
     }
 
-    /// Ends it without giving it time for anything.
+    /// Ends the server at once: it cannot flush or roll back.
     pub(crate) async fn crash(&mut self) -> anyhow::Result<()> {
         let mut child = self.child.take().context("there is no server")?;
-        let pid = child.id().context("the server has ended by itself")?;
+        let pid = child.id().context("the server has already ended")?;
         let signal = match self.kind {
             Kind::Postgres => Signal::Quit,
             Kind::Mysql | Kind::Sqlite => Signal::Kill,
@@ -152,7 +149,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // The server itself is killed with its handle. What cannot be removed stays.
+        // Dropping the handle kills the server. Files that cannot be removed stay.
         if let Some(child) = &mut self.child {
             let _ = child.start_kill();
         }
@@ -160,7 +157,8 @@ impl Drop for Server {
     }
 }
 
-/// Below those that the system gives to outgoing connections, which could take it during a crash.
+/// A free port below the range of outgoing connections. A port of that range could be taken while
+/// the server is down.
 fn free_port() -> anyhow::Result<u16> {
     let mut random = rand::rng();
     (0..100)

@@ -1,8 +1,8 @@
-//! Signals, sent by the machine's own `kill`: nothing unsafe is needed for that.
+//! Sends signals with the program `kill`, which needs no `unsafe` code.
 
 use std::io;
 
-/// What a process can be told.
+/// A signal to a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Signal {
     Stop,
@@ -12,7 +12,7 @@ pub(crate) enum Signal {
     Kill,
 }
 
-/// Sends it to one process.
+/// Sends a signal to one process.
 pub(crate) async fn send(pid: u32, signal: Signal) -> io::Result<()> {
     let name = match signal {
         Signal::Stop => "-STOP",
@@ -21,13 +21,14 @@ pub(crate) async fn send(pid: u32, signal: Signal) -> io::Result<()> {
         Signal::Quit => "-QUIT",
         Signal::Kill => "-KILL",
     };
-    let pid = pid.to_string();
+    let pid_text = pid.to_string();
     let status = tokio::process::Command::new("kill")
-        .args([name, &pid])
+        .args([name, &pid_text])
         .status()
         .await?;
-    match status.success() {
-        true => Ok(()),
-        false => Err(io::Error::other(format!("kill {name} {pid}: {status}"))),
+    if status.success() {
+        Ok(())
+    } else {
+        Err(io::Error::other(format!("kill {name} {pid}: {status}")))
     }
 }

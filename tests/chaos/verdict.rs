@@ -1,27 +1,27 @@
-//! What is said about a run in the end.
+//! The verdict about a run.
 
 use std::{collections::BTreeSet, fmt};
 
 use crate::history::{Fact, Nanos};
 
-/// Things that must not be, of one kind.
+/// Violations of one promise.
 #[derive(Debug, Default)]
-pub(crate) struct Offences {
+pub(crate) struct Violations {
     pub(crate) count: usize,
-    /// The first few of them.
+    /// The first [`EXAMPLES`] violations, in words.
     pub(crate) examples: Vec<String>,
-    /// Their keys.
+    /// The keys of the examples.
     pub(crate) keys: BTreeSet<String>,
 }
 
-/// How many of a kind are told in words.
+/// The number of examples per kind.
 const EXAMPLES: usize = 5;
 
-impl Offences {
-    pub(crate) fn add(&mut self, key: &str, what: impl FnOnce() -> String) {
+impl Violations {
+    pub(crate) fn add(&mut self, key: &str, describe: impl FnOnce() -> String) {
         self.count += 1;
         if self.examples.len() < EXAMPLES {
-            self.examples.push(what());
+            self.examples.push(describe());
             if !key.is_empty() {
                 self.keys.insert(key.to_owned());
             }
@@ -34,45 +34,47 @@ impl Offences {
 pub(crate) struct Verdict {
     pub(crate) committed: usize,
     pub(crate) delivered: usize,
-    pub(crate) lost: Offences,
-    pub(crate) reordered: Offences,
-    pub(crate) stale: Offences,
-    /// Commits that were acknowledged and are not there.
-    pub(crate) missing: Offences,
-    /// Dedup keys that did not do what they are for.
-    pub(crate) twice: Offences,
+    pub(crate) lost: Violations,
+    pub(crate) reordered: Violations,
+    pub(crate) stale: Violations,
+    /// Acknowledged commits whose rows are missing.
+    pub(crate) missing: Violations,
+    /// Dedup keys that were published twice, or refused without a record.
+    pub(crate) wrong_dedup: Violations,
     pub(crate) duplicates: usize,
     pub(crate) window: Nanos,
-    /// From the shortest to the longest.
+    /// The times of takeovers, from the shortest to the longest.
     pub(crate) takeovers: Vec<Nanos>,
 }
 
 impl Verdict {
-    fn kinds(&self) -> [(&'static str, &Offences); 5] {
+    fn kinds(&self) -> [(&'static str, &Violations); 5] {
         [
             ("lost", &self.lost),
             ("reordered", &self.reordered),
             ("stale", &self.stale),
             ("acknowledged commits missing", &self.missing),
-            ("wrong about dedup keys", &self.twice),
+            ("wrong about dedup keys", &self.wrong_dedup),
         ]
     }
 
-    /// Nothing is there that must not be.
+    /// Whether no promise was violated.
     pub(crate) fn is_clean(&self) -> bool {
-        self.kinds().iter().all(|(_, offences)| offences.count == 0)
+        self.kinds()
+            .iter()
+            .all(|(_, violations)| violations.count == 0)
     }
 
-    /// What is wrong, with examples and the histories of their keys.
+    /// Prints the violations, with examples and the histories of their keys.
     pub(crate) fn explain(&self, facts: &[Fact]) {
-        for (kind, offences) in self.kinds() {
-            if offences.count > 0 {
-                eprintln!("\n!! {kind}: {}", offences.count);
+        for (kind, violations) in self.kinds() {
+            if violations.count > 0 {
+                eprintln!("\n!! {kind}: {}", violations.count);
             }
-            for example in &offences.examples {
+            for example in &violations.examples {
                 eprintln!("   {example}");
             }
-            for key in offences.keys.iter().take(2) {
+            for key in violations.keys.iter().take(2) {
                 eprintln!("   the history of {key}:");
                 let mut of_key: Vec<&Fact> = facts.iter().filter(|fact| fact.is_of(key)).collect();
                 of_key.sort_by_key(|fact| fact.at());
@@ -84,7 +86,7 @@ impl Verdict {
         }
     }
 
-    /// One in a hundred is longer than the 99th percentile.
+    /// The percentile of the takeover times, in milliseconds.
     fn takeover(&self, percent: usize) -> String {
         let last = self.takeovers.len().saturating_sub(1);
         let at = (last * percent).div_ceil(100);
@@ -118,7 +120,7 @@ impl fmt::Display for Verdict {
 impl Fact {
     fn is_of(&self, wanted: &str) -> bool {
         match self {
-            Self::Start(visit) | Self::End { visit, .. } => visit.key == wanted,
+            Self::Start(invocation) | Self::End { invocation, .. } => invocation.key == wanted,
             Self::Sent(sent) => sent.key == wanted,
             Self::Effect { key, .. } => key == wanted,
             Self::Fault(_) => true,
@@ -128,7 +130,7 @@ impl Fact {
 
     fn at(&self) -> Nanos {
         match self {
-            Self::Start(visit) | Self::End { visit, .. } => visit.at,
+            Self::Start(invocation) | Self::End { invocation, .. } => invocation.at,
             Self::Fault(fault) => fault.from,
             Self::Acknowledged { at, .. } | Self::Duplicate { at, .. } => *at,
             Self::Sent(_) | Self::Effect { .. } => 0,

@@ -1,4 +1,4 @@
-//! A worker: a process that uses the library as any other does.
+//! A worker: a process that uses the library as a service does.
 
 use std::{io::Read as _, path::PathBuf, time::Duration};
 
@@ -12,14 +12,14 @@ use tokio::{
 use crate::{
     clock::OffsetClock,
     database::Tested,
-    handlers::{Witness, handlers, quiet_panics},
+    handlers::{Recorder, handlers, quiet_panics},
     history::History,
     server::Kind,
 };
 
-/// What a worker is told.
+/// The arguments of a worker process.
 #[derive(Debug)]
-pub(crate) struct Orders {
+pub(crate) struct WorkerArguments {
     pub(crate) name: String,
     pub(crate) url: String,
     pub(crate) history: PathBuf,
@@ -28,18 +28,19 @@ pub(crate) struct Orders {
     pub(crate) poll: Option<Duration>,
 }
 
-/// Runs until it is asked to leave, or whoever started it is gone.
-pub(crate) async fn run(kind: Kind, orders: Orders) -> anyhow::Result<()> {
+/// Runs until `SIGTERM`, or until the chaos program has ended.
+pub(crate) async fn run(kind: Kind, arguments: WorkerArguments) -> anyhow::Result<()> {
     quiet_panics();
     end_with_parent();
     match kind {
-        Kind::Postgres => work::<Postgres>(orders).await,
-        Kind::Mysql => work::<MySql>(orders).await,
-        Kind::Sqlite => work::<Sqlite>(orders).await,
+        Kind::Postgres => work::<Postgres>(arguments).await,
+        Kind::Mysql => work::<MySql>(arguments).await,
+        Kind::Sqlite => work::<Sqlite>(arguments).await,
     }
 }
 
-/// However that ends: our standard input is its pipe.
+/// Ends this process when the chaos program has ended in any way: then the pipe at standard input
+/// is closed.
 fn end_with_parent() {
     std::thread::spawn(|| {
         let _ = std::io::stdin().read(&mut [0]);
@@ -47,50 +48,54 @@ fn end_with_parent() {
     });
 }
 
-async fn work<Db: Tested>(orders: Orders) -> anyhow::Result<()> {
-    let mut leave = signal(SignalKind::terminate())?;
-    let process = format!("{}-{}", orders.name, std::process::id());
-    let history = History::open(&orders.history, &process)?;
-    let witness = Witness::new(orders.name.clone(), history);
-    let clock = OffsetClock::follow(orders.offset.clone());
+async fn work<Db: Tested>(arguments: WorkerArguments) -> anyhow::Result<()> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let process = format!("{}-{}", arguments.name, std::process::id());
+    let history = History::open(&arguments.history, &process)?;
+    let recorder = Recorder::new(arguments.name.clone(), history);
+    let clock = OffsetClock::follow(arguments.offset.clone());
     let dispatcher = tokio::select! {
-        dispatcher = start::<Db>(&orders, clock, witness) => dispatcher,
-        _ = leave.recv() => return Ok(()),
+        dispatcher = start::<Db>(&arguments, clock, recorder) => dispatcher,
+        _ = terminate.recv() => return Ok(()),
     };
-    leave.recv().await;
+    terminate.recv().await;
     dispatcher.shutdown().await?;
     Ok(())
 }
 
-/// As soon as the database lets it.
-async fn start<Db: Tested>(orders: &Orders, clock: OffsetClock, witness: Witness) -> Dispatcher {
+/// Starts a dispatcher; tries every 200 ms until the database is available.
+async fn start<Db: Tested>(
+    arguments: &WorkerArguments,
+    clock: OffsetClock,
+    recorder: Recorder,
+) -> Dispatcher {
     loop {
-        match try_start::<Db>(orders, clock.clone(), witness.clone()).await {
+        match try_start::<Db>(arguments, clock.clone(), recorder.clone()).await {
             Ok(dispatcher) => return dispatcher,
-            Err(error) => eprintln!("{} cannot start yet: {error:#}", orders.name),
+            Err(error) => eprintln!("{} cannot start yet: {error:#}", arguments.name),
         }
         sleep(Duration::from_millis(200)).await;
     }
 }
 
 async fn try_start<Db: Tested>(
-    orders: &Orders,
+    arguments: &WorkerArguments,
     clock: OffsetClock,
-    witness: Witness,
+    recorder: Recorder,
 ) -> anyhow::Result<Dispatcher> {
-    let pool: Pool<Db> = Db::pool(&orders.url, 10).await?;
+    let pool: Pool<Db> = Db::pool(&arguments.url, 10).await?;
     let mut config = Config::default();
-    config.locking.lease = Some(orders.lease);
-    if let Some(poll) = orders.poll {
+    config.locking.lease = Some(arguments.lease);
+    if let Some(poll) = arguments.poll {
         config.poll_interval = poll;
     }
-    let again = Retry::builder()
+    let retry = Retry::builder()
         .fixed(Duration::from_millis(20))
         .max_retries(u32::MAX);
     let outbox = Outbox::builder(pool)
-        .registry(handlers(Db::KIND).state(witness))
+        .registry(handlers(Db::KIND).state(recorder))
         .config(config)
-        .retry_policy(again.build()?)
+        .retry_policy(retry.build()?)
         .clock(clock)
         .build()
         .await?;

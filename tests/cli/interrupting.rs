@@ -1,14 +1,14 @@
-//! Ctrl-C in the middle of a long change.
+//! A long change that a signal interrupts.
 
 use outbox_tests::on_each_database;
 
 use crate::{
-    program::{PATIENCE, Ran, command, outbox, until},
+    program::{ProgramOutput, TIMEOUT, command, outbox, until},
     rows::{deliver, execute, publish},
     terminal::Terminal,
 };
 
-/// What the program says that it did.
+/// The number that follows `word` in a text of the program.
 fn number_after(text: &str, word: &str) -> i64 {
     let rest = text
         .split(word)
@@ -23,12 +23,12 @@ fn number_after(text: &str, word: &str) -> i64 {
 }
 
 on_each_database! {
-    async fn a_replay_that_is_interrupted_loses_nothing_and_goes_on(db) {
+    async fn an_interrupted_replay_loses_no_delivery_and_can_be_continued(db) {
         let keys: Vec<String> = (0..3000).map(|n| format!("k{n}")).collect();
         publish(&db, &keys.iter().map(|key| &**key).collect::<Vec<_>>()).await;
         execute!(db, deliver(&db, "true", "charge-card", "failed", true));
-        let count = async |which: &str| {
-            database::number(&db.pool, &format!("select count(*) from outbox_delivery where {which}")).await
+        let count = async |condition: &str| {
+            database::number(&db.pool, &format!("select count(*) from outbox_delivery where {condition}")).await
         };
 
         let child = command(&db.url()).args(["replay", "--all", "--batch-size", "5"]).spawn().unwrap();
@@ -36,11 +36,11 @@ on_each_database! {
         until(async || count("status = 'retrying'").await > 0).await;
         let kill = tokio::process::Command::new("kill").args(["-INT", &pid]).status();
         assert!(kill.await.unwrap().success());
-        let ran = tokio::time::timeout(PATIENCE, child.wait_with_output()).await.unwrap().unwrap();
-        let ran = Ran::from(ran);
+                let ended = tokio::time::timeout(TIMEOUT, child.wait_with_output()).await;
+                let ran = ProgramOutput::from(ended.unwrap().unwrap());
         assert_eq!(ran.code, 130, "{ran:?}");
 
-        // It knows how far it got, to the last one.
+        // The program reports exactly how many deliveries it has replayed.
         let (done, left) = (count("status = 'retrying'").await, count("status = 'failed'").await);
         assert!(done > 0 && left > 0 && done + left == 3000 && done % 5 == 0, "{done} and {left}");
         assert_eq!(number_after(&ran.out, "replayed"), done);
@@ -48,15 +48,15 @@ on_each_database! {
         assert!(ran.err.starts_with("outbox: interrupted: replayed") && ran.err.contains("run the same command to continue"), "{}", ran.err);
         assert_eq!((number_after(&ran.err, "replayed"), number_after(&ran.err, "deliveries,")), (done, left));
 
-        let rest = outbox(&db.url(), "replay --all").await.well();
+        let rest = outbox(&db.url(), "replay --all").await.succeeds();
         assert_eq!(number_after(&rest, "replayed"), left);
-        // Each once: a second time would be another attempt.
+        // Each was replayed once: a second replay would be another attempt.
         assert_eq!(count("attempt = 5 and status = 'retrying'").await, 3000);
     }
 }
 
 #[tokio::test]
-async fn in_a_terminal_a_long_replay_shows_how_far_it_is() {
+async fn a_long_replay_shows_its_progress_in_a_terminal() {
     use outbox_tests::database::sqlite as database;
     let db = database::fresh().await;
     let keys: Vec<String> = (0..3000).map(|n| format!("k{n}")).collect();
@@ -67,8 +67,8 @@ async fn in_a_terminal_a_long_replay_shows_how_far_it_is() {
     terminal.press(b"\x03").await;
     terminal.shows("finishing the current batch").await;
     terminal.shows("outbox: interrupted: replayed").await;
-    let said = terminal.all();
-    assert!(said.contains(" %), about "), "{said}");
+    let output = terminal.all();
+    assert!(output.contains(" %), about "), "{output}");
     terminal.ended_with(130).await;
     let left = database::number(
         &db.pool,
@@ -79,7 +79,7 @@ async fn in_a_terminal_a_long_replay_shows_how_far_it_is() {
 }
 
 #[tokio::test]
-async fn a_replay_that_is_terminated_finishes_its_batch() {
+async fn a_terminated_replay_finishes_its_batch() {
     use outbox_tests::database::sqlite as database;
     let db = database::fresh().await;
     let keys: Vec<String> = (0..3000).map(|n| format!("k{n}")).collect();
@@ -96,8 +96,8 @@ async fn a_replay_that_is_terminated_finishes_its_batch() {
         .args(["-TERM", &pid])
         .status();
     assert!(kill.await.unwrap().success());
-    let ended = tokio::time::timeout(PATIENCE, child.wait_with_output()).await;
-    let ran = Ran::from(ended.unwrap().unwrap());
+    let ended = tokio::time::timeout(TIMEOUT, child.wait_with_output()).await;
+    let ran = ProgramOutput::from(ended.unwrap().unwrap());
     assert_eq!(ran.code, 130, "{ran:?}");
     let done = database::number(&db.pool, replayed).await;
     assert!(done < 3000 && done % 5 == 0, "{done}");

@@ -1,17 +1,18 @@
-//! `outbox policy` prints what the configurations of the libraries that this one follows mean.
+//! `outbox policy` prints the schedules of configuration files, also of those that were written for
+//! the libraries whose keys this one reads.
 
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::program::{Ran, command, is_documented, run};
+use crate::program::{ProgramOutput, command, is_documented, run};
 
 fn reference(file: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/config/reference");
     folder.join(file)
 }
 
-async fn policy(path: &Path, json: bool) -> Ran {
+async fn policy(path: &Path, json: bool) -> ProgramOutput {
     let mut command = command("");
     command.arg("policy").arg("--config").arg(path);
     if json {
@@ -20,7 +21,7 @@ async fn policy(path: &Path, json: bool) -> Ran {
     run(&mut command).await
 }
 
-/// The ends of each delay, in milliseconds.
+/// The shortest and the longest value of each delay, in milliseconds.
 fn delays(policy: &Value) -> Vec<(u64, u64)> {
     #[expect(
         clippy::cast_possible_truncation,
@@ -29,8 +30,9 @@ fn delays(policy: &Value) -> Vec<(u64, u64)> {
     )]
     let millis = |seconds: &Value| (seconds.as_f64().unwrap() * 1000.0).round() as u64;
     let schedule = policy["schedule"].as_array().unwrap();
-    let ends = schedule.iter().map(|retry| &retry["delay"]);
-    ends.map(|ends| (millis(&ends[0]), millis(&ends[1])))
+    let ranges = schedule.iter().map(|retry| &retry["delay"]);
+    ranges
+        .map(|range| (millis(&range[0]), millis(&range[1])))
         .collect()
 }
 
@@ -72,7 +74,7 @@ async fn every_reference_configuration_has_its_documented_schedule() {
             "options_partial_jitter.yaml",
             between(&[250, 500], &[750, 1500]),
         ),
-        // These say nothing of retries.
+        // These files have no section for retries.
         ("schema.yaml", doubling.clone()),
         ("processing.yaml", doubling.clone()),
         ("processing_dependent.yaml", doubling.clone()),
@@ -85,15 +87,17 @@ async fn every_reference_configuration_has_its_documented_schedule() {
     for (file, schedule) in expected {
         let default = policy(&reference(file), true).await.object();
         assert_eq!(delays(&default), schedule, "{file}");
-        let says_nothing = file.starts_with("schema") || file.starts_with("processing");
-        assert_eq!(default["configured"], json!(!says_nothing), "{file}");
-        policy(&reference(file), false).await.well();
+        let has_no_retries = file.starts_with("schema") || file.starts_with("processing");
+        assert_eq!(default["configured"], json!(!has_no_retries), "{file}");
+        policy(&reference(file), false).await.succeeds();
     }
 }
 
 #[tokio::test]
-async fn a_schedule_is_a_table_with_a_chart() {
-    let text = policy(&reference("retry_jitter.yaml"), false).await.well();
+async fn policy_prints_a_table_with_a_chart() {
+    let text = policy(&reference("retry_jitter.yaml"), false)
+        .await
+        .succeeds();
     let lines: Vec<&str> = text.lines().collect();
     assert!(
         lines[0].starts_with("default: exponential 2s ×2 up to 1m, max 7 retries"),
@@ -109,13 +113,13 @@ async fn a_schedule_is_a_table_with_a_chart() {
         .filter(|cell| !cell.is_empty())
         .collect();
     assert_eq!(&third[..3], ["3", "7s to 9s", "11s to 17s"], "{text}");
-    // As long as the longest of 61 s, at most 40: the earliest full, the rest dotted.
+    // The longest bar is 61 s and 40 characters. The shortest delay is solid, the rest is shaded.
     assert_eq!(third[3], "████░", "{text}");
     assert_eq!(lines.last(), Some(&"  then the delivery has failed"));
 }
 
 #[tokio::test]
-async fn named_policies_limits_and_names_of_errors_are_shown() {
+async fn policy_prints_named_policies_limits_and_error_names() {
     let folder = std::env::temp_dir().join(format!("outbox-cli-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let file = folder.join("outbox.yaml");
@@ -136,25 +140,25 @@ async fn named_policies_limits_and_names_of_errors_are_shown() {
     );
     is_documented("policy --config x", &all[0]).await;
     is_documented("policy --config x", &all[0]["schedule"][0]).await;
-    // 75 s would be too late.
+    // A third retry, after 75 s, would exceed `max-elapsed`.
     assert_eq!(delays(&all[1]), fixed(&[25, 25]));
     assert_eq!(all[1]["never_errors"], json!(["shop::CardDeclined"]));
-    let text = policy(&file, false).await.well();
-    for part in [
+    let text = policy(&file, false).await.succeeds();
+    for expected in [
         ".. up to 100 retries",
         "bank: fixed 25s",
         "never on shop::CardDeclined",
         "later retries would exceed max-elapsed",
     ] {
-        assert!(text.contains(part), "{part} in:\n{text}");
+        assert!(text.contains(expected), "{expected} in:\n{text}");
     }
     std::fs::write(&file, "outbox:\n  retry:\n    max-retrys: 1\n").unwrap();
-    let line = policy(&file, false).await.badly(1);
+    let line = policy(&file, false).await.fails_with(1);
     assert!(
         line.contains("max-retrys") && line.contains("max-retries"),
         "{line}"
     );
     std::fs::remove_dir_all(&folder).unwrap();
-    let line = policy(&file, false).await.badly(4);
+    let line = policy(&file, false).await.fails_with(4);
     assert!(line.contains("outbox.yaml"), "{line}");
 }

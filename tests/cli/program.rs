@@ -1,4 +1,4 @@
-//! Runs the program.
+//! Runs the program `outbox`.
 
 use std::{
     process::{Output, Stdio},
@@ -7,10 +7,10 @@ use std::{
 
 use serde_json::Value;
 
-/// Longer than anything here takes.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+/// No command of these tests may take longer.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The program, with nothing of the environment of whoever runs the tests.
+/// The command, without the variables of the environment in which the tests run.
 pub(crate) fn command(url: &str) -> tokio::process::Command {
     let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_outbox-cli"));
     for (name, _) in std::env::vars() {
@@ -27,15 +27,15 @@ pub(crate) fn command(url: &str) -> tokio::process::Command {
     command
 }
 
-/// What it came to.
+/// The exit code and the output of the program.
 #[derive(Debug)]
-pub(crate) struct Ran {
+pub(crate) struct ProgramOutput {
     pub(crate) code: i32,
     pub(crate) out: String,
     pub(crate) err: String,
 }
 
-impl From<Output> for Ran {
+impl From<Output> for ProgramOutput {
     fn from(output: Output) -> Self {
         Self {
             code: output.status.code().unwrap_or(-1),
@@ -45,24 +45,24 @@ impl From<Output> for Ran {
     }
 }
 
-impl Ran {
-    /// It did what it should and complains about nothing.
+impl ProgramOutput {
+    /// Checks that the command succeeded without a message on stderr. Returns its output.
     #[track_caller]
-    pub(crate) fn well(self) -> String {
+    pub(crate) fn succeeds(self) -> String {
         assert_eq!((self.code, &*self.err), (0, ""), "{}", self.out);
         self.out
     }
 
-    /// One line says why not, and it printed nothing else.
+    /// Checks that the command failed with this code and one line on stderr. Returns that line.
     #[track_caller]
-    pub(crate) fn badly(self, code: i32) -> String {
+    pub(crate) fn fails_with(self, code: i32) -> String {
         assert_eq!((self.code, &*self.out), (code, ""), "{}", self.err);
         assert_eq!(self.err.lines().count(), 1, "{}", self.err);
         assert!(self.err.starts_with("outbox: "), "{}", self.err);
         self.err
     }
 
-    /// Each line is an object.
+    /// The output as JSON objects, one per line.
     #[track_caller]
     pub(crate) fn objects(self) -> Vec<Value> {
         assert_eq!(self.code, 0, "{}", self.err);
@@ -72,7 +72,7 @@ impl Ran {
             .collect()
     }
 
-    /// One line is the only object.
+    /// The output as one JSON object.
     #[track_caller]
     pub(crate) fn object(self) -> Value {
         let mut objects = self.objects();
@@ -81,9 +81,9 @@ impl Ran {
     }
 }
 
-/// Every field of what a command prints is in its help.
+/// Checks that the help of a command names every field of an object that it prints.
 pub(crate) async fn is_documented(command: &str, object: &Value) {
-    let help = outbox("", &format!("{command} --help")).await.well();
+    let help = outbox("", &format!("{command} --help")).await.succeeds();
     let json = help.rsplit("JSON, one object").next().unwrap();
     let words: Vec<&str> = json
         .split(|c: char| !c.is_alphanumeric() && c != '_')
@@ -96,22 +96,22 @@ pub(crate) async fn is_documented(command: &str, object: &Value) {
     }
 }
 
-/// `arguments` are words with spaces between them.
-pub(crate) async fn outbox(url: &str, arguments: &str) -> Ran {
+/// Runs the program. `arguments` are words with spaces between them.
+pub(crate) async fn outbox(url: &str, arguments: &str) -> ProgramOutput {
     run(command(url).args(arguments.split(' '))).await
 }
 
-pub(crate) async fn run(command: &mut tokio::process::Command) -> Ran {
-    let output = tokio::time::timeout(PATIENCE, command.output()).await;
+pub(crate) async fn run(command: &mut tokio::process::Command) -> ProgramOutput {
+    let output = tokio::time::timeout(TIMEOUT, command.output()).await;
     output.unwrap().unwrap().into()
 }
 
-/// Waits until it holds.
+/// Waits until `holds` returns `true`.
 pub(crate) async fn until<F: Future<Output = bool>>(mut holds: impl FnMut() -> F) {
     let waiting = async {
         while !holds().await {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, waiting).await.unwrap();
+    tokio::time::timeout(TIMEOUT, waiting).await.unwrap();
 }

@@ -1,4 +1,4 @@
-//! What is only looked at.
+//! Commands that only read.
 
 use std::collections::HashSet;
 
@@ -6,11 +6,11 @@ use outbox_tests::on_each_database;
 use serde_json::{Value, json};
 
 use crate::{
-    program::{PATIENCE, Ran, command, is_documented, outbox, run},
+    program::{ProgramOutput, TIMEOUT, command, is_documented, outbox, run},
     rows::{deliver, execute, in_seconds, publish},
 };
 
-/// These fields of the object.
+/// The fields of an object with these names.
 fn fields(object: &Value, names: &[&str]) -> Vec<Value> {
     names.iter().map(|name| object[name].clone()).collect()
 }
@@ -21,7 +21,7 @@ fn ids(objects: &[Value]) -> Vec<i64> {
 }
 
 on_each_database! {
-    async fn status_says_how_much_there_is_and_why(db) {
+    async fn status_reports_counts_errors_and_blocked_lanes(db) {
         publish(&db, &["a", "a", "b", "c", "d"]).await;
         execute!(db, deliver(&db, "id = 1", "charge-card", "failed", true));
         execute!(db, deliver(&db, "id = 2", "charge-card", "waiting", true));
@@ -42,13 +42,13 @@ on_each_database! {
         let exact = outbox(&db.url(), "status --json --exact").await.object();
         assert_eq!(exact["completed"], json!(1));
 
-        let text = outbox(&db.url(), "status").await.well();
-        for part in ["pending        2  the oldest was published ", "completed      1", "declined", "paused: send-mail", "no instance is running"] {
-            assert!(text.contains(part), "{part} in:\n{text}");
+        let text = outbox(&db.url(), "status").await.succeeds();
+        for expected in ["pending        2  the oldest was published ", "completed      1", "declined", "paused: send-mail", "no instance is running"] {
+            assert!(text.contains(expected), "{expected} in:\n{text}");
         }
     }
 
-    async fn a_list_has_what_all_its_filters_select(db) {
+    async fn list_shows_the_records_that_all_filters_select(db) {
         publish(&db, &["a", "a", "b", "c"]).await;
         execute!(db, deliver(&db, "id <= 2", "charge-card", "failed", true));
         execute!(db, deliver(&db, "id = 3", "send-mail", "retrying", true));
@@ -78,12 +78,12 @@ on_each_database! {
         let delivery = outbox(&db.url(), "list --json --error timeout --status failed").await.object();
         is_documented("list", &delivery).await;
         is_documented("list", &delivery["delivery"]).await;
-        let text = outbox(&db.url(), "list --status failed").await.well();
+        let text = outbox(&db.url(), "list --status failed").await.succeeds();
         assert!(text.lines().nth(1).unwrap().contains("charge-card"), "{text}");
-        assert_eq!(outbox(&db.url(), "list --key nobody").await.well(), "nothing matches\n");
+        assert_eq!(outbox(&db.url(), "list --key unknown").await.succeeds(), "nothing matches\n");
     }
 
-    async fn a_list_goes_on_where_another_ended(db) {
+    async fn list_continues_after_the_previous_page(db) {
         publish(&db, &["a", "b", "c", "d", "e"]).await;
         let (mut seen, mut after) = (Vec::new(), String::new());
         loop {
@@ -96,7 +96,7 @@ on_each_database! {
         assert_eq!(seen, [5, 4, 3, 2, 1]);
     }
 
-    async fn show_has_everything_of_one_record(db) {
+    async fn show_prints_a_record_with_deliveries_and_failures(db) {
         publish(&db, &["a\u{1b}[2J"]).await;
         execute!(db, deliver(&db, "id = 1", "charge-card", "failed", true));
         execute!(db, [format!(
@@ -109,15 +109,15 @@ on_each_database! {
         assert_eq!(json!(fields(&record["failures"][0], &["attempt", "error"])), json!([3, "card declined"]));
         is_documented("show", &record).await;
         is_documented("show", &record["failures"][0]).await;
-        let text = outbox(&db.url(), "show 1").await.well();
+        let text = outbox(&db.url(), "show 1").await.succeeds();
         assert!(text.contains("event      order.created") && text.contains("card declined"), "{text}");
-        assert!(!text.contains('\u{1b}'), "what is stored does nothing to a terminal");
+        assert!(!text.contains('\u{1b}'), "stored control characters do not reach the terminal");
 
-        let line = outbox(&db.url(), "show 2").await.badly(4);
+        let line = outbox(&db.url(), "show 2").await.fails_with(4);
         assert!(line.contains("record 2 does not exist"), "{line}");
     }
 
-    async fn lanes_are_selected_by_their_heads(db) {
+    async fn lanes_selects_by_the_first_delivery_of_a_lane(db) {
         publish(&db, &["a", "a", "a", "b", "b"]).await;
         execute!(db, deliver(&db, "id = 1", "charge-card", "failed", true));
         execute!(db, deliver(&db, "id in (2, 3)", "charge-card", "waiting", true));
@@ -141,11 +141,11 @@ on_each_database! {
         let first = outbox(&db.url(), "lanes --json --key a").await.object();
         assert_eq!(json!(fields(&first, &["waiting", "attempt", "due_in_seconds"])), json!([2, 4, null]));
         is_documented("lanes", &first).await;
-        assert!(outbox(&db.url(), "lanes").await.well().contains("card declined: 7"));
+        assert!(outbox(&db.url(), "lanes").await.succeeds().contains("card declined: 7"));
     }
 
-    async fn instances_have_partitions(db) {
-        assert!(outbox(&db.url(), "instances").await.well().contains("no instance is running"));
+    async fn instances_shows_the_partitions_of_each_instance(db) {
+        assert!(outbox(&db.url(), "instances").await.succeeds().contains("no instance is running"));
         let (id, now) = (database::ID, database::NOW);
         let (past, later) = (in_seconds(&db, -60), in_seconds(&db, 30));
         execute!(db, [
@@ -159,16 +159,16 @@ on_each_database! {
         assert!(instances[0]["expires_in_seconds"].as_f64().is_some_and(|left| (1.0..=30.0).contains(&left)));
         assert!(instances[1]["expires_in_seconds"].is_null());
         is_documented("instances", &instances[0]).await;
-        let text = outbox(&db.url(), "instances").await.well();
+        let text = outbox(&db.url(), "instances").await.succeeds();
         assert!(text.contains("1m") && text.contains("expired"), "{text}");
     }
 }
 
 #[tokio::test]
-async fn completions_know_every_command() {
+async fn completions_contain_every_command() {
     let mut scripts = HashSet::new();
     for shell in ["bash", "zsh", "fish"] {
-        let script = outbox("", &format!("completions {shell}")).await.well();
+        let script = outbox("", &format!("completions {shell}")).await.succeeds();
         for word in ["replay", "discard", "older-than"] {
             assert!(script.contains(word), "{shell}: {word}");
         }
@@ -178,24 +178,24 @@ async fn completions_know_every_command() {
 }
 
 #[tokio::test]
-async fn help_says_what_the_exit_codes_mean_and_not_what_the_password_is() {
+async fn help_explains_exit_codes_and_hides_the_password() {
     let ran = run(command("postgres://me:hunter2@host/db").arg("--help")).await;
-    let text = ran.well();
-    for part in ["Exit codes:", "130  interrupted", "OUTBOX_DATABASE_URL"] {
-        assert!(text.contains(part), "{text}");
+    let text = ran.succeeds();
+    for expected in ["Exit codes:", "130  interrupted", "OUTBOX_DATABASE_URL"] {
+        assert!(text.contains(expected), "{text}");
     }
     assert!(!text.contains("hunter2"), "{text}");
 }
 
 #[tokio::test]
-async fn whoever_has_read_enough_is_no_failure() {
+async fn a_closed_output_is_no_failure() {
     let db = outbox_tests::database::sqlite::fresh().await;
     let mut child = command(&db.url())
         .args(["watch", "--json", "--interval", "50ms"])
         .spawn()
         .unwrap();
     drop(child.stdout.take());
-    let ended = tokio::time::timeout(PATIENCE, child.wait_with_output()).await;
-    let ran = Ran::from(ended.unwrap().unwrap());
+    let ended = tokio::time::timeout(TIMEOUT, child.wait_with_output()).await;
+    let ran = ProgramOutput::from(ended.unwrap().unwrap());
     assert_eq!((ran.code, &*ran.err), (0, ""));
 }

@@ -1,26 +1,26 @@
-//! What cannot be done is said in one line, without the password.
+//! A command that fails prints one line, without the password.
 
 use outbox_tests::{database, on_each_database};
 
 use crate::program::{command, outbox, run};
 
 on_each_database! {
-    async fn tables_that_are_missing_are_named_with_what_to_do(db) {
+    async fn the_message_for_missing_tables_names_the_remedy(db) {
         database::execute(&db.pool, "drop table outbox_record").await;
         for arguments in ["status", "list", "show 1", "watch --count 1", "prune --older-than 1h", "replay 1"] {
-            let line = outbox(&db.url(), arguments).await.badly(3);
+            let line = outbox(&db.url(), arguments).await.fails_with(3);
             assert!(line.contains("the outbox tables were not found (") && line.contains("create them with `outbox migrate`"), "{line}");
         }
-        let line = outbox(&db.url(), "status --schema nowhere").await.badly(3);
+        let line = outbox(&db.url(), "status --schema nowhere").await.fails_with(3);
         assert!(line.contains("the outbox tables were not found"), "{line}");
-        let line = outbox(&db.url(), "status --table-prefix a;b").await.badly(2);
+        let line = outbox(&db.url(), "status --table-prefix a;b").await.fails_with(2);
         assert!(line.contains("is not a valid table prefix"), "{line}");
     }
 }
 
 #[tokio::test]
-async fn a_wrong_url_is_told_without_its_password() {
-    for (url, code, says) in [
+async fn the_message_for_a_wrong_url_hides_its_password() {
+    for (url, code, expected) in [
         (
             "postgres://me:hunter2@127.0.0.1:1/shop",
             3,
@@ -67,24 +67,24 @@ async fn a_wrong_url_is_told_without_its_password() {
             "use --url, or set OUTBOX_DATABASE_URL or DATABASE_URL",
         ),
     ] {
-        let line = outbox(url, "status").await.badly(code);
-        assert!(line.contains(says), "{url}: {line}");
+        let line = outbox(url, "status").await.fails_with(code);
+        assert!(line.contains(expected), "{url}: {line}");
         assert!(!line.contains("hunter2"), "{line}");
     }
-    // On the command line as well as in either variable.
+    // The same holds for a URL on the command line and in the other variable.
     let line = run(command("")
         .env_remove("OUTBOX_DATABASE_URL")
         .env("DATABASE_URL", "x:hunter2@")
         .arg("status"))
     .await
-    .badly(2);
+    .fails_with(2);
     assert!(
         line.contains("must start with") && !line.contains("hunter2"),
         "{line}"
     );
     let line = run(command("").args(["status", "--url", "sqlite:///nowhere/at/all.db"]))
         .await
-        .badly(3);
+        .fails_with(3);
     assert!(
         line.contains("the database file cannot be opened"),
         "{line}"
@@ -92,7 +92,7 @@ async fn a_wrong_url_is_told_without_its_password() {
 }
 
 #[tokio::test]
-async fn postgres_without_permission() {
+async fn a_postgres_user_without_permission_gets_a_message() {
     let db = database::postgres::fresh().await;
     let role = database_name(&db.url());
     database::postgres::execute(&db.pool, &format!("create role {role} login")).await;
@@ -104,29 +104,29 @@ async fn postgres_without_permission() {
         "pause x",
         "migrate --table-prefix shop_",
     ] {
-        let line = outbox(&url, arguments).await.badly(3);
+        let line = outbox(&url, arguments).await.fails_with(3);
         assert!(
             line.contains("permission denied (") && line.contains("grant the permission"),
             "{line}"
         );
         assert!(!line.contains("hunter2"), "{line}");
     }
-    // Who may read can look, and nothing else.
+    // A user that may only read can run `status` and no command that changes rows.
     database::postgres::execute(
         &db.pool,
         &format!("grant select on all tables in schema public to {role}"),
     )
     .await;
-    outbox(&url, "status").await.well();
-    outbox(&url, "pause x").await.badly(3);
+    outbox(&url, "status").await.succeeds();
+    outbox(&url, "pause x").await.fails_with(3);
     database::postgres::execute(&db.pool, &format!("drop owned by {role}")).await;
     database::postgres::execute(&db.pool, &format!("drop role {role}")).await;
-    let line = outbox(&url, "status").await.badly(3);
+    let line = outbox(&url, "status").await.fails_with(3);
     assert!(line.contains("check user, password and database"), "{line}");
 }
 
 #[tokio::test]
-async fn mysql_without_permission() {
+async fn a_mysql_user_without_permission_gets_a_message() {
     let db = database::mysql::fresh().await;
     let name = database_name(&db.url());
     let user = &name[..30];
@@ -138,23 +138,23 @@ async fn mysql_without_permission() {
     let url = db
         .url()
         .replace("//outbox:outbox@", &format!("//{user}:hunter2@"));
-    let line = outbox(&url, "status").await.badly(3);
+    let line = outbox(&url, "status").await.fails_with(3);
     assert!(line.contains("check user, password and database"), "{line}");
     database::mysql::execute(
         &db.pool,
         &format!("grant select on {name}.* to {user}@'127.0.0.1'"),
     )
     .await;
-    outbox(&url, "status").await.well();
+    outbox(&url, "status").await.succeeds();
     for arguments in ["pause x", "migrate --table-prefix shop_"] {
-        let line = outbox(&url, arguments).await.badly(3);
+        let line = outbox(&url, arguments).await.fails_with(3);
         assert!(
             line.contains("permission denied (") && !line.contains("hunter2"),
             "{line}"
         );
     }
     let wrong = url.replace("hunter2", "hunter3");
-    let line = outbox(&wrong, "status").await.badly(3);
+    let line = outbox(&wrong, "status").await.fails_with(3);
     assert!(
         line.contains("check user, password and database") && !line.contains("hunter3"),
         "{line}"
@@ -163,18 +163,18 @@ async fn mysql_without_permission() {
 }
 
 #[tokio::test]
-async fn sqlite_without_permission() {
+async fn a_read_only_sqlite_file_gives_a_message() {
     let db = database::sqlite::fresh().await;
-    let url = db.url();
-    let url = format!("{}?mode=ro", url.split('?').next().unwrap());
-    outbox(&url, "status").await.well();
+    let writable = db.url();
+    let url = format!("{}?mode=ro", writable.split('?').next().unwrap());
+    outbox(&url, "status").await.succeeds();
     for arguments in ["pause x", "migrate --table-prefix shop_"] {
-        let line = outbox(&url, arguments).await.badly(3);
+        let line = outbox(&url, arguments).await.fails_with(3);
         assert!(line.contains("permission denied ("), "{line}");
     }
 }
 
-/// The name of the database at the end of a URL; nothing else has it.
+/// The name of the database at the end of a URL; it is unique on the server.
 fn database_name(url: &str) -> String {
     let path = url.rsplit('/').next().unwrap();
     path.split('?').next().unwrap().to_owned()

@@ -1,4 +1,4 @@
-//! Brings rows into their states.
+//! SQL that writes rows in the states that tests need.
 
 use outbox::{Database, OutboxEvent};
 use outbox_tests::database::Fresh;
@@ -11,7 +11,7 @@ pub(crate) struct OrderCreated {
     pub(crate) order_id: String,
 }
 
-/// Pending records with these keys. Ids begin at 1.
+/// Publishes records with these keys. Ids start at 1.
 pub(crate) async fn publish<Db: Database>(db: &Fresh<Db>, keys: &[&str]) {
     let order = |key: &&str| OrderCreated {
         order_id: (*key).to_owned(),
@@ -22,8 +22,8 @@ pub(crate) async fn publish<Db: Database>(db: &Fresh<Db>, keys: &[&str]) {
     tx.commit().await.unwrap();
 }
 
-/// SQL that gives each record that the condition selects a delivery, in attempt 4 after 3 failures;
-/// then SQL that says so of the record.
+/// Two statements: the first inserts a delivery for each record that the condition `records`
+/// selects, in attempt 4 after 3 failures. The second gives these records the status `split`.
 pub(crate) fn deliver<Db: Database>(
     db: &Fresh<Db>,
     records: &str,
@@ -57,10 +57,10 @@ macro_rules! execute {
 }
 pub(crate) use execute;
 
-/// Everything in the tables that a change could change, as one text.
+/// All columns that a command could change, as one text per row.
 macro_rules! everything {
     ($db:ident) => {{
-        // How a text is called, in MySQL and elsewhere.
+        // The type of texts is `char` in MySQL and `text` in the others.
         let text = if database::NOW.starts_with("utc") {
             "char"
         } else {

@@ -1,4 +1,4 @@
-//! A real terminal.
+//! The program in a real terminal.
 
 use std::{
     process::Stdio,
@@ -7,12 +7,12 @@ use std::{
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use crate::program::{PATIENCE, command, until};
+use crate::program::{TIMEOUT, command, until};
 
 const ROWS: u16 = 40;
 const COLUMNS: u16 = 100;
 
-/// The program in a terminal, which `script` of util-linux provides.
+/// The program in a terminal that `script` of util-linux provides.
 pub(crate) struct Terminal {
     child: tokio::process::Child,
     keys: tokio::process::ChildStdin,
@@ -22,10 +22,11 @@ pub(crate) struct Terminal {
 
 impl Terminal {
     pub(crate) fn start(url: &str, arguments: &str) -> Self {
-        let program = command(url);
-        let program = program.as_std().get_program().to_str().unwrap();
-        // What the terminal is like afterwards is asked in it. Ctrl-C reaches the shell too, which
-        // would now and then end with the program; a trap is not inherited by the program.
+        let cli = command(url);
+        let program = cli.as_std().get_program().to_str().unwrap();
+        // `stty` prints the settings of the terminal after the program has ended. Ctrl-C also
+        // reaches the shell, which could end with the program; the trap prevents that, and the
+        // program does not inherit it.
         let line = format!(
             "trap : INT; stty rows {ROWS} cols {COLUMNS}; {program} {arguments}; code=$?; stty -a; echo ended with $code"
         );
@@ -40,13 +41,14 @@ impl Terminal {
             .unwrap();
         let screen = Arc::new(Mutex::new(vt100::Parser::new(ROWS, COLUMNS, 0)));
         let all = Arc::<Mutex<String>>::default();
-        let (shown, said) = (Arc::clone(&screen), Arc::clone(&all));
+        let (screen_writer, all_writer) = (Arc::clone(&screen), Arc::clone(&all));
         let mut output = child.stdout.take().unwrap();
         tokio::spawn(async move {
             let mut bytes = [0; 4096];
             while let Ok(count @ 1..) = output.read(&mut bytes).await {
-                shown.lock().unwrap().process(&bytes[..count]);
-                said.lock()
+                screen_writer.lock().unwrap().process(&bytes[..count]);
+                all_writer
+                    .lock()
                     .unwrap()
                     .push_str(&String::from_utf8_lossy(&bytes[..count]));
             }
@@ -64,10 +66,10 @@ impl Terminal {
         self.screen.lock().unwrap().screen().contents()
     }
 
-    pub(crate) async fn shows(&self, part: &str) {
-        let shown = until(async || self.text().contains(part));
-        if tokio::time::timeout(PATIENCE / 2, shown).await.is_err() {
-            panic!("no `{part}` in:\n{}", self.text());
+    pub(crate) async fn shows(&self, expected: &str) {
+        let shown = until(async || self.text().contains(expected));
+        if tokio::time::timeout(TIMEOUT / 2, shown).await.is_err() {
+            panic!("no `{expected}` in:\n{}", self.text());
         }
     }
 
@@ -77,12 +79,13 @@ impl Terminal {
         self.keys.flush().await.unwrap();
     }
 
-    /// Everything that was written to it so far.
+    /// The whole output so far, with control characters.
     pub(crate) fn all(&self) -> String {
         self.all.lock().unwrap().clone()
     }
 
-    pub(crate) fn has_its_own_screen(&self) -> bool {
+    /// Whether the program shows the alternate screen of the terminal, with a hidden cursor.
+    pub(crate) fn is_alternate_screen(&self) -> bool {
         let screen = self.screen.lock().unwrap();
         assert_eq!(
             screen.screen().alternate_screen(),
@@ -91,12 +94,12 @@ impl Terminal {
         screen.screen().alternate_screen()
     }
 
-    /// The program has ended, and the terminal is as it was before.
+    /// Checks that the program has ended with this code and has restored the terminal.
     pub(crate) async fn ended_with(mut self, code: i32) {
         self.shows(&format!("ended with {code}")).await;
-        assert!(!self.has_its_own_screen());
+        assert!(!self.is_alternate_screen());
         drop(self.keys);
-        let ended = tokio::time::timeout(PATIENCE, self.child.wait()).await;
+        let ended = tokio::time::timeout(TIMEOUT, self.child.wait()).await;
         assert!(ended.unwrap().unwrap().success());
         let all = self.all.lock().unwrap().clone();
         let settings: Vec<&str> = all
@@ -105,8 +108,8 @@ impl Terminal {
             .unwrap()
             .split_whitespace()
             .collect();
-        for on in ["icanon", "echo", "isig", "opost"] {
-            assert!(settings.contains(&on), "{on} in {settings:?}");
+        for setting in ["icanon", "echo", "isig", "opost"] {
+            assert!(settings.contains(&setting), "{setting} in {settings:?}");
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::{
 const WATCH: &str = "watch --interval 100ms";
 
 on_each_database! {
-    async fn watch_shows_what_happens_in_a_terminal_until_q(db) {
+    async fn watch_updates_its_screen_until_q_is_pressed(db) {
         publish(&db, &["a", "a", "b"]).await;
         execute!(db, deliver(&db, "id = 1", "charge-card", "failed", true));
         execute!(db, deliver(&db, "id = 2", "charge-card", "waiting", true));
@@ -21,36 +21,36 @@ on_each_database! {
             "insert into outbox_lease (part, owner) select 7, id from outbox_instance".to_owned(),
         ]);
         let mut terminal = Terminal::start(&db.url(), WATCH);
-        for part in [
+        for expected in [
             "pending 1 ", "waiting 1 ", "failed 1", "lag ", "press q to quit",
             "partitions", "charge-card", "card declined: 7",
         ] {
-            terminal.shows(part).await;
+            terminal.shows(expected).await;
         }
-        // It is alive.
+        // The screen follows changes in the tables.
         publish(&db, &["c", "d", "e"]).await;
         terminal.shows("pending 4 ").await;
         execute!(db, ["update outbox_record set status = 'completed' where status = 'pending'".to_owned()]);
         terminal.shows("pending 0 ").await;
         terminal.shows("lag none").await;
-        assert!(terminal.has_its_own_screen());
+        assert!(terminal.is_alternate_screen());
     terminal.press(b"q").await;
     terminal.ended_with(0).await;
     }
 }
 
 #[tokio::test]
-async fn ctrl_c_ends_it_too() {
+async fn ctrl_c_ends_watch() {
     let db = database::sqlite::fresh().await;
     let mut terminal = Terminal::start(&db.url(), WATCH);
     terminal.shows("press q to quit").await;
-    assert!(terminal.has_its_own_screen());
+    assert!(terminal.is_alternate_screen());
     terminal.press(b"\x03").await;
     terminal.ended_with(0).await;
 }
 
 #[tokio::test]
-async fn a_database_that_goes_away_is_shown_and_may_come_back() {
+async fn watch_shows_a_database_error_and_recovers_from_it() {
     let db = database::sqlite::fresh().await;
     let mut terminal = Terminal::start(&db.url(), WATCH);
     terminal.shows("press q to quit").await;
@@ -58,18 +58,18 @@ async fn a_database_that_goes_away_is_shown_and_may_come_back() {
     terminal.shows("the outbox tables were not found").await;
     database::sqlite::execute(&db.pool, "alter table hidden rename to outbox_record").await;
     terminal.shows("press q to quit").await;
-    assert!(terminal.has_its_own_screen());
+    assert!(terminal.is_alternate_screen());
     terminal.press(b"q").await;
     terminal.ended_with(0).await;
 }
 
 #[tokio::test]
-async fn without_a_terminal_it_prints_one_look_after_another() {
+async fn watch_prints_one_report_after_another_without_a_terminal() {
     let db = database::sqlite::fresh().await;
     publish(&db, &["a", "b"]).await;
     let text = outbox(&db.url(), "watch --count 3 --interval 60ms")
         .await
-        .well();
+        .succeeds();
     assert_eq!(text.matches("pending 2 ").count(), 3, "{text}");
     assert!(!text.contains('\u{1b}'), "{text}");
     assert!(
@@ -77,11 +77,13 @@ async fn without_a_terminal_it_prints_one_look_after_another() {
         "{text}"
     );
 
-    let looks = outbox(&db.url(), "watch --count 2 --interval 60ms --json")
+    let reports = outbox(&db.url(), "watch --count 2 --interval 60ms --json")
         .await
         .objects();
-    assert_eq!(looks.len(), 2);
-    is_documented("watch", &looks[0]).await;
-    assert!(looks.iter().all(|look| look["pending"] == 2));
-    assert!(looks[0]["published_per_second"].is_null() && looks[1]["published_per_second"] == 0.0);
+    assert_eq!(reports.len(), 2);
+    is_documented("watch", &reports[0]).await;
+    assert!(reports.iter().all(|report| report["pending"] == 2));
+    assert!(
+        reports[0]["published_per_second"].is_null() && reports[1]["published_per_second"] == 0.0
+    );
 }

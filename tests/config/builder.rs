@@ -1,5 +1,5 @@
-//! The builder and the hand-written policies of the libraries that this one follows, in Rust:
-//! their schedules and which errors they retry.
+//! The builder and the hand-written policies from the documentation of the libraries that this one
+//! follows, in Rust: their schedules, and which errors they retry.
 
 use std::{fmt, io, num::ParseIntError, time::Duration};
 
@@ -11,7 +11,7 @@ const fn sec(secs: u64) -> Duration {
     Duration::from_secs(secs)
 }
 
-/// An error type of its own, to tell rules apart.
+/// Defines error types, one for each rule of a policy.
 macro_rules! errors {
     ($($name:ident),*) => {$(
         #[derive(Debug)]
@@ -38,7 +38,7 @@ fn retries(policy: &dyn RetryPolicy, error: impl Into<HandlerError>) -> bool {
     policy.should_retry(&error.into())
 }
 
-/// The earliest and the latest that each retry may come.
+/// The shortest and the longest delay before each retry.
 fn bounds(builder: &RetryBuilder) -> (Vec<Duration>, Vec<Duration>) {
     let drawn = |random: u64| schedule(&builder.clone().random(move || random).build().unwrap());
     (drawn(0), drawn(u64::MAX))
@@ -52,12 +52,12 @@ fn the_defaults_are_three_retries_five_seconds_apart_on_any_error() {
 }
 
 #[test]
-fn a_builder_is_not_changed_by_its_methods() {
-    let start = Retry::builder().max_retries(1);
-    let more = start.clone().max_retries(2).no_retry_on::<Timeout>();
-    let (start, more) = (start.build().unwrap(), more.build().unwrap());
-    assert_eq!((start.max_retries(), more.max_retries()), (1, 2));
-    assert!(retries(&start, Timeout) && !retries(&more, Timeout));
+fn a_method_of_a_cloned_builder_does_not_change_the_original() {
+    let builder = Retry::builder().max_retries(1);
+    let changed = builder.clone().max_retries(2).no_retry_on::<Timeout>();
+    let (first, second) = (builder.build().unwrap(), changed.build().unwrap());
+    assert_eq!((first.max_retries(), second.max_retries()), (1, 2));
+    assert!(retries(&first, Timeout) && !retries(&second, Timeout));
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn zero_durations_and_small_multipliers_are_refused_and_a_zero_jitter_is_not() {
 }
 
 #[test]
-fn the_custom_policy_of_the_builder_section() {
+fn the_example_of_the_builder_section_has_its_documented_schedule_and_rules() {
     let builder = Retry::builder()
         .max_retries(5)
         .exponential(sec(10), 2.0, sec(300))
@@ -95,7 +95,7 @@ fn the_custom_policy_of_the_builder_section() {
 }
 
 #[test]
-fn each_strategy_of_the_options_section() {
+fn each_strategy_of_the_options_section_has_its_documented_schedule() {
     let five = |builder: RetryBuilder| schedule(&builder.max_retries(5).build().unwrap());
     assert_eq!(five(Retry::builder().fixed(sec(30))), secs([30; 5]));
     assert_eq!(
@@ -120,7 +120,7 @@ fn each_strategy_of_the_options_section() {
 }
 
 #[test]
-fn each_filter_of_the_options_section() {
+fn each_filter_of_the_options_section_retries_its_documented_errors() {
     let only = Retry::builder()
         .retry_on::<Timeout>()
         .retry_on::<io::Error>()
@@ -130,14 +130,16 @@ fn each_filter_of_the_options_section() {
 
     let except = Retry::builder()
         .no_retry_on::<ParseIntError>()
-        .no_retry_on::<Declined>();
-    let except = except.build().unwrap();
+        .no_retry_on::<Declined>()
+        .build()
+        .unwrap();
     assert!(retries(&except, Timeout));
     assert!(!retries(&except, illegal_argument()) && !retries(&except, Declined));
 
-    let predicate =
-        Retry::builder().retry_if(|error| error.is::<Retryable>() || error.is::<Timeout>());
-    let predicate = predicate.build().unwrap();
+    let predicate = Retry::builder()
+        .retry_if(|error| error.is::<Retryable>() || error.is::<Timeout>())
+        .build()
+        .unwrap();
     assert!(retries(&predicate, Retryable) && retries(&predicate, io::Error::other(Timeout)));
     assert!(!retries(&predicate, Declined));
 
@@ -150,13 +152,13 @@ fn each_filter_of_the_options_section() {
     assert!(retries(&combined, down()) && retries(&combined, "a transient fault"));
     assert!(
         !retries(&combined, io::Error::other(FileNotFound)),
-        "what is never retried comes first"
+        "`no_retry_on` wins over `retry_on`"
     );
     assert!(!retries(&combined, "another fault"));
 }
 
 #[test]
-fn the_complete_examples() {
+fn the_complete_examples_have_their_documented_schedules_and_rules() {
     let simple = Retry::builder()
         .max_retries(5)
         .exponential(sec(10), 2.0, sec(300))
@@ -164,7 +166,7 @@ fn the_complete_examples() {
         .unwrap();
     assert_eq!(schedule(&simple), secs([10, 20, 40, 80, 160]));
 
-    let advanced = Retry::builder()
+    let builder = Retry::builder()
         .max_retries(10)
         .linear(sec(5), sec(5), sec(120))
         .jitter(sec(2))
@@ -172,10 +174,10 @@ fn the_complete_examples() {
         .retry_on::<io::Error>()
         .no_retry_on::<ParseIntError>()
         .retry_if(|error| error.to_string().to_lowercase().contains("retry"));
-    let (earliest, latest) = bounds(&advanced);
+    let (earliest, latest) = bounds(&builder);
     assert_eq!(earliest, secs([3, 8, 13, 18, 23, 28, 33, 38, 43, 48]));
     assert_eq!(latest, secs([7, 12, 17, 22, 27, 32, 37, 42, 47, 52]));
-    let advanced = advanced.build().unwrap();
+    let advanced = builder.build().unwrap();
     assert!(retries(&advanced, Timeout) && retries(&advanced, "please RETRY later"));
     assert!(!retries(&advanced, illegal_argument()) && !retries(&advanced, Declined));
 }
@@ -237,7 +239,7 @@ impl RetryPolicy for Conservative {
     }
 }
 
-/// Quick at first, patient later; and not for errors that time does not heal.
+/// Short delays first, long delays later, and no retry of errors that a retry cannot solve.
 struct Steps;
 
 impl RetryPolicy for Steps {
@@ -263,7 +265,7 @@ fn delays(policy: &dyn RetryPolicy) -> Vec<Duration> {
 }
 
 #[test]
-fn policies_written_by_hand() {
+fn hand_written_policies_have_their_documented_schedules_and_rules() {
     assert_eq!(delays(&Global), secs([1, 2, 4, 8, 16]));
     assert!(retries(&Global, Timeout) && retries(&Global, io::Error::other(Timeout)));
     assert!(!retries(&Global, Declined) && !retries(&Global, "anything else"));

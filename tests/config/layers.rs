@@ -1,4 +1,4 @@
-//! Formats, prefixes and environment variables come to the same settings.
+//! All formats, prefixes and environment variables lead to the same settings.
 
 use std::{env, process::Command, time::Duration};
 
@@ -105,14 +105,14 @@ fn toml_and_yaml_mean_the_same() {
 }
 
 #[test]
-fn what_is_written_as_json_is_yaml() {
+fn a_configuration_written_as_json_is_valid_yaml() {
     let config = text(Format::Yaml, YAML);
     let json = serde_json::to_string(&config).unwrap();
     assert_eq!(text(Format::Yaml, &json), config);
 }
 
 #[test]
-fn the_keys_stand_at_the_top_or_under_a_prefix() {
+fn keys_may_be_at_the_top_or_under_a_prefix() {
     let plain = text(Format::Yaml, "retry: { max-retries: 7 }");
     for under_prefix in [
         "outbox: { retry: { max-retries: 7 } }",
@@ -130,7 +130,7 @@ fn the_keys_stand_at_the_top_or_under_a_prefix() {
 }
 
 #[test]
-fn a_section_without_keys_and_a_file_of_comments_are_the_defaults() {
+fn a_section_without_keys_and_a_file_of_comments_give_the_defaults() {
     for yaml in [
         "# nothing yet\n",
         "retry:\n  # max-retries: 3\n",
@@ -149,7 +149,7 @@ fn a_section_without_keys_and_a_file_of_comments_are_the_defaults() {
 }
 
 #[test]
-fn whole_numbers_of_the_lease_are_seconds() {
+fn a_lease_without_a_unit_is_in_seconds() {
     let config = text(
         Format::Yaml,
         "locking: { extension-seconds: 90, refresh-threshold: 1m }",
@@ -197,7 +197,7 @@ fn variables_win_over_the_file() {
 }
 
 #[test]
-fn variables_are_enough() {
+fn variables_work_without_a_file() {
     let config = with_variables("", &[("OUTBOX__POLL_INTERVAL", "1500")]).unwrap();
     assert_eq!(config.poll_interval, Duration::from_millis(1500));
     assert!(!config.configures_retry());
@@ -206,7 +206,7 @@ fn variables_are_enough() {
 }
 
 #[test]
-fn a_variable_finds_a_named_policy_however_it_is_spelt() {
+fn a_variable_finds_a_named_policy_in_each_spelling() {
     for name in ["my-bank", "my_bank", "myBank", "MY-BANK"] {
         let yaml = format!("retry: {{ policies: {{ {name}: {{ max-retries: 1 }} }} }}");
         let variables = [("OUTBOX__RETRY__POLICIES__MY_BANK__MAX_RETRIES", "9")];
@@ -223,7 +223,7 @@ fn a_variable_finds_a_named_policy_however_it_is_spelt() {
 }
 
 #[test]
-fn a_wrong_variable_is_named_with_what_was_meant() {
+fn the_message_for_a_wrong_variable_suggests_the_right_one() {
     for (variables, expected) in [
         (
             &[("OUTBOX__RETRY__MAX_RETRYS", "5")][..],
@@ -296,7 +296,8 @@ fn a_variable_that_could_mean_two_policies_is_refused() {
     );
 }
 
-/// Setting a variable is unsafe while other threads run, so this test runs itself again with one.
+/// Setting a variable is unsafe while other threads run. So the test starts itself as a process
+/// that has the variable.
 #[test]
 fn the_environment_of_the_process_is_read() {
     const VARIABLE: &str = "OUTBOX__RETRY__MAX_RETRIES";
@@ -306,14 +307,14 @@ fn the_environment_of_the_process_is_read() {
         assert_eq!(schedule(&retry), secs([5; 8]));
         return;
     }
-    let again = Command::new(env::current_exe().unwrap())
+    let child = Command::new(env::current_exe().unwrap())
         .args(["--exact", "layers::the_environment_of_the_process_is_read"])
         .env(VARIABLE, "8")
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&again.stdout);
+    let output = String::from_utf8_lossy(&child.stdout);
     assert!(
-        again.status.success() && said.contains("1 passed"),
-        "{said}"
+        child.status.success() && output.contains("1 passed"),
+        "{output}"
     );
 }

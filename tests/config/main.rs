@@ -1,4 +1,4 @@
-//! Configuration files, the environment, and the schedules that come out of them.
+//! Configuration files, environment variables, and the retry schedules that they define.
 
 #![expect(
     clippy::unwrap_used,
@@ -24,7 +24,7 @@ fn fixture(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// Without the environment of whoever runs the tests.
+/// Loads a file without the environment in which the tests run.
 fn load(path: &Path) -> Result<Config, ConfigError> {
     Config::loader().file(path).environment([]).load()
 }

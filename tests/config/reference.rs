@@ -1,4 +1,4 @@
-//! Every configuration of the libraries that this one follows loads, and means what it meant there.
+//! Every configuration file of the libraries that this one follows loads with the same meaning.
 
 use std::{fmt, fs, io, time::Duration};
 
@@ -16,7 +16,7 @@ fn retry(file: &str) -> Retry {
     Retry::from_config(&config.retry).build().unwrap()
 }
 
-/// The earliest and the latest that each retry may come.
+/// The shortest and the longest delay before each retry.
 fn bounds(file: &str) -> (Vec<Duration>, Vec<Duration>) {
     let drawn = |random: u64| {
         let retry = retry(file)
@@ -27,7 +27,7 @@ fn bounds(file: &str) -> (Vec<Duration>, Vec<Duration>) {
         schedule(&retry)
     };
     let (earliest, latest) = (drawn(0), drawn(u64::MAX));
-    // With real random numbers, somewhere in between.
+    // With real random numbers each delay is between both.
     for _ in 0..100 {
         let any = schedule(&retry(file));
         assert!(
@@ -62,7 +62,7 @@ fn back_offs_without_jitter_give_their_documented_delays() {
 }
 
 #[test]
-fn the_exponential_schedule_goes_on_to_its_cap() {
+fn the_exponential_schedule_grows_up_to_its_maximum() {
     let retry = retry("retry_exponential.yaml")
         .to_builder()
         .max_retries(8)
@@ -72,21 +72,21 @@ fn the_exponential_schedule_goes_on_to_its_cap() {
 }
 
 #[test]
-fn jitter_goes_both_ways_around_the_base() {
+fn jitter_shortens_or_lengthens_the_base_delay() {
     let (earliest, latest) = bounds("retry_jitter.yaml");
     assert_eq!(earliest, secs([1, 3, 7, 15, 31, 59, 59]));
     assert_eq!(latest, secs([3, 5, 9, 17, 33, 61, 61]));
 }
 
 #[test]
-fn the_old_form_of_jitter_only_adds() {
+fn the_old_form_of_jitter_only_lengthens_the_base_delay() {
     let (earliest, latest) = bounds("old_jittered.yaml");
     assert_eq!(earliest, secs([2, 4, 8, 16, 32, 60, 60]));
     assert_eq!(latest, secs([3, 5, 9, 17, 33, 61, 61]));
 }
 
 #[test]
-fn full_and_partial_jitter_are_shares_of_the_base() {
+fn full_and_partial_jitter_are_fractions_of_the_base_delay() {
     let (earliest, latest) = bounds("options_full_jitter.yaml");
     assert_eq!((earliest, latest), (secs([0, 0]), millis([500, 1000])));
     let (earliest, latest) = bounds("options_partial_jitter.yaml");
@@ -97,7 +97,7 @@ fn full_and_partial_jitter_are_shares_of_the_base() {
 }
 
 #[test]
-fn lists_of_errors_beside_the_retry_section_count() {
+fn lists_of_errors_outside_of_the_retry_section_apply() {
     let retry = retry("retry_exceptions.yaml");
     let parse_error = || "x".parse::<i32>().unwrap_err();
     assert!(retry.should_retry(&io::Error::other("down").into()));
@@ -110,7 +110,7 @@ fn lists_of_errors_beside_the_retry_section_count() {
 }
 
 #[test]
-fn everything_else_is_read_too() {
+fn all_other_settings_are_read() {
     let config = config("everything.yaml");
     assert_eq!(config.poll_interval, Duration::from_secs(5));
     assert!(config.schema_initialization.enabled);
@@ -125,7 +125,7 @@ fn everything_else_is_read_too() {
 }
 
 #[test]
-fn sections_without_retries_leave_the_default_policy_alone() {
+fn sections_without_retries_keep_the_default_policy() {
     for (file, enabled, stop) in [
         ("schema.yaml", true, true),
         ("processing.yaml", true, true),
@@ -142,7 +142,7 @@ fn sections_without_retries_leave_the_default_policy_alone() {
 }
 
 #[test]
-fn a_stuck_threshold_is_a_lease() {
+fn a_stuck_threshold_sets_the_lease() {
     assert_eq!(
         config("options_default.yaml").lease(),
         Duration::from_secs(300)

@@ -1,4 +1,4 @@
-//! Every wrong file gives one message, which says where, what and what instead.
+//! Every wrong file gives one message with the place, the mistake and the remedy.
 
 use std::{collections::BTreeSet, fs};
 
@@ -9,13 +9,13 @@ use outbox::{
 
 use crate::{fixture, load};
 
-/// File, and the message after its name.
+/// Each file, and the message that follows its name.
 #[rustfmt::skip]
 const WRONG: &[(&str, &str)] = &[
     ("alias.yaml", ":2:10: anchors (`&name`) are not supported; write the value where it is used"),
     ("bad_duration.yaml", r#":1:16: `poll-interval` is `5 parsecs`, which is not a duration such as "5s" or "1m 30s": unknown time unit "parsecs", supported units: ns, us/µs, ms, sec, min, hours, days, weeks, months, years (and few variations)"#),
-    ("beside_prefix.toml", ":2:1: `poll-interval` is outside of `namastack.outbox` and would be ignored; move it into that section"),
-    ("beside_prefix.yaml", ":4:1: `processing` is outside of `outbox` and would be ignored; move it into that section"),
+    ("outside_prefix.toml", ":2:1: `poll-interval` is outside of `namastack.outbox` and would be ignored; move it into that section"),
+    ("outside_prefix.yaml", ":4:1: `processing` is outside of `outbox` and would be ignored; move it into that section"),
     ("blank.toml", ": the file is empty; remove it, or write the settings that differ from the defaults"),
     ("camel_case_key.yaml", ":3:5: unknown key `maxRetries` in `retry`; did you mean `max-retries`?"),
     ("complex_key.yaml", ":1:3: a key is a word, not a list or a section"),
@@ -88,21 +88,21 @@ const WRONG: &[(&str, &str)] = &[
 fn each_wrong_file_gives_its_message() {
     for &(file, message) in WRONG {
         let path = fixture(&format!("wrong/{file}"));
-        // With its cause, which is no part of the text itself.
-        let error = format!("{:#}", anyhow::Error::from(load(&path).expect_err(file)));
-        let error = error.strip_prefix(&path.display().to_string());
-        assert_eq!(error, Some(message), "{file}");
+        // `{:#}` adds the cause, which the text of the error does not contain.
+        let text = format!("{:#}", anyhow::Error::from(load(&path).expect_err(file)));
+        let after_path = text.strip_prefix(&path.display().to_string());
+        assert_eq!(after_path, Some(message), "{file}");
     }
 }
 
 #[test]
 fn each_wrong_file_has_a_message() {
     let listed: BTreeSet<String> = WRONG.iter().map(|&(file, _)| file.to_owned()).collect();
-    let there: BTreeSet<String> = fs::read_dir(fixture("wrong"))
+    let files: BTreeSet<String> = fs::read_dir(fixture("wrong"))
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
-    assert_eq!(there, listed);
+    assert_eq!(files, listed);
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn an_error_keeps_its_place_and_its_cause() {
 }
 
 #[test]
-fn a_file_that_is_far_too_long_is_not_parsed() {
+fn a_file_above_the_size_limit_is_not_parsed() {
     let text = "# x\n".repeat(300_000);
     let error = Config::loader()
         .text(Format::Yaml, "long.yaml", text)
@@ -135,7 +135,7 @@ fn a_file_that_is_far_too_long_is_not_parsed() {
     assert!(matches!(error, ConfigError::TooLarge { .. }), "{error}");
 }
 
-/// Which names there are is not known while a file is read: the user's own come from the code.
+/// The loader cannot check names of errors, because code registers the user's own names later.
 #[test]
 fn an_unknown_error_type_is_reported_when_the_policy_is_built() {
     let config = load(&fixture("unknown_error_type.yaml")).unwrap();

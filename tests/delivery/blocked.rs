@@ -1,4 +1,4 @@
-//! What waits behind a failure, and what becomes of it.
+//! Records that wait behind a failed record of their lane.
 
 use std::sync::{
     Arc,
@@ -20,11 +20,12 @@ async fn careless(
     scene.play("careless", &event, meta)
 }
 
-/// Fails until it is said to be mended.
-fn broken(mended: &Arc<AtomicBool>) -> Result<(), HandlerError> {
-    match mended.load(Ordering::Acquire) {
-        true => Ok(()),
-        false => Err("broken".into()),
+/// Fails until `repaired` is set.
+fn fails_until(repaired: &Arc<AtomicBool>) -> Result<(), HandlerError> {
+    if repaired.load(Ordering::Acquire) {
+        Ok(())
+    } else {
+        Err("broken".into())
     }
 }
 
@@ -32,11 +33,11 @@ const FAILED: &str = "select count(*) from outbox_delivery where status = 'faile
 const WAITING: &str = "select count(*) from outbox_delivery where status = 'waiting'";
 
 on_each_database! {
-    async fn a_thousand_wait_behind_a_failed_one_and_follow_it_when_it_is_replayed(db) {
-        let mended = Arc::new(AtomicBool::new(false));
-        let is_mended = Arc::clone(&mended);
+    async fn a_thousand_records_wait_behind_a_failed_one_and_follow_its_replay(db) {
+        let repaired = Arc::new(AtomicBool::new(false));
+        let is_repaired = Arc::clone(&repaired);
         let scene = Scene::with(move |event, _| match event.n {
-            0 => broken(&is_mended),
+            0 => fails_until(&is_repaired),
             _ => Ok(()),
         });
         let outbox = scene.outbox(&db.pool).retry_policy(quick(0)).build().await.unwrap();
@@ -44,14 +45,14 @@ on_each_database! {
         publish(&outbox, &db.pool, "a", 0..500).await;
         publish(&outbox, &db.pool, "a", 500..=1000).await;
         eventually("a failure", async || database::number(&db.pool, FAILED).await == 1).await;
-        eventually("a thousand that wait", async || database::number(&db.pool, WAITING).await == 1000).await;
+        eventually("a thousand waiting deliveries", async || database::number(&db.pool, WAITING).await == 1000).await;
         assert_eq!(scene.seen(), []);
 
-        mended.store(true, Ordering::Release);
-        let (writing, pool) = (outbox.clone(), db.pool.clone());
+        repaired.store(true, Ordering::Release);
+        let (publishing, pool) = (outbox.clone(), db.pool.clone());
         let writer = tokio::spawn(async move {
             for n in (1001..1301).step_by(3) {
-                publish(&writing, &pool, "a", n..n + 3).await;
+                publish(&publishing, &pool, "a", n..n + 3).await;
             }
         });
         database::replay(&db.pool).await;
@@ -62,15 +63,15 @@ on_each_database! {
         let all: Vec<u32> = (0..1301).collect();
         assert_eq!(scene.steps("first", "a"), all);
         assert_eq!(scene.attempts("first", "a", 0), [1, 2]);
-        let split = "select count(*) from outbox_record where status <> 'completed'";
-        assert_eq!(database::number(&db.pool, split).await, 0);
+                let open = "select count(*) from outbox_record where status <> 'completed'";
+                assert_eq!(database::number(&db.pool, open).await, 0);
     }
 
-    async fn what_failed_is_replayed_or_discarded_and_its_lane_goes_on(db) {
-        let mended = Arc::new(AtomicBool::new(false));
-        let is_mended = Arc::clone(&mended);
+    async fn a_lane_continues_after_its_failed_record_is_replayed_or_discarded(db) {
+        let repaired = Arc::new(AtomicBool::new(false));
+        let is_repaired = Arc::clone(&repaired);
         let scene = Scene::with(move |event, _| match event.n {
-            0 | 3 => broken(&is_mended),
+            0 | 3 => fails_until(&is_repaired),
             _ => Ok(()),
         });
         let outbox = scene.outbox(&db.pool).retry_policy(quick(0)).build().await.unwrap();
@@ -82,16 +83,16 @@ on_each_database! {
         let [lane] = &*lanes else { panic!("{lanes:?}") };
         assert_eq!((&*lane.key, &*lane.handler, lane.waiting), ("a", "first", 5));
         let failed = lane.record_id;
-        // Given up: what waits behind it goes on, up to the next failure.
+        // After the discard the lane continues until its next failure.
         assert_eq!(operations.discard(failed, "first").await.unwrap(), Change::Applied);
         eventually("the next failure", async || database::number(&db.pool, FAILED).await == 1).await;
         assert_eq!(scene.steps("first", "a"), [1, 2]);
-        let now = Change::Conflict(Status::Delivery(DeliveryStatus::Discarded));
-        assert_eq!(operations.discard(failed, "first").await.unwrap(), now);
-        assert_eq!(operations.replay(failed, "first").await.unwrap(), now);
+        let conflict = Change::Conflict(Status::Delivery(DeliveryStatus::Discarded));
+        assert_eq!(operations.discard(failed, "first").await.unwrap(), conflict);
+        assert_eq!(operations.replay(failed, "first").await.unwrap(), conflict);
         assert_eq!(operations.replay(i64::MAX, "first").await.unwrap(), Change::NotFound);
 
-        mended.store(true, Ordering::Release);
+        repaired.store(true, Ordering::Release);
         let failed = operations.blocked_lanes(10).await.unwrap()[0].record_id;
         assert_eq!(operations.replay(failed, "first").await.unwrap(), Change::Applied);
         scene.seen_at_least(5).await;
@@ -101,7 +102,7 @@ on_each_database! {
         assert_eq!(operations.replay(failed, "first").await.unwrap(), done);
     }
 
-    async fn a_handler_that_skips_goes_on_behind_what_failed_for_good(db) {
+    async fn a_lane_with_skip_continues_after_a_permanent_failure(db) {
         let scene = Scene::with(|event, _| match event.n {
             2 => Err("never".into()),
             _ => Ok(()),
@@ -121,11 +122,11 @@ on_each_database! {
         assert_eq!(database::number(&db.pool, FAILED).await, 1);
     }
 
-    async fn without_stop_on_first_failure_the_failed_one_is_retried_alone(db) {
-        let mended = Arc::new(AtomicBool::new(false));
-        let is_mended = Arc::clone(&mended);
+    async fn without_stop_on_first_failure_only_the_failed_record_waits(db) {
+        let repaired = Arc::new(AtomicBool::new(false));
+        let is_repaired = Arc::clone(&repaired);
         let scene = Scene::with(move |event, _| match event.n {
-            1 => broken(&is_mended),
+            1 => fails_until(&is_repaired),
             _ => Ok(()),
         });
         let mut config = config();
@@ -136,7 +137,7 @@ on_each_database! {
         scene.seen_at_least(3).await;
         publish(&outbox, &db.pool, "a", 5..=6).await;
         scene.seen_at_least(5).await;
-        mended.store(true, Ordering::Release);
+        repaired.store(true, Ordering::Release);
         scene.seen_at_least(6).await;
         dispatcher.shutdown().await.unwrap();
         assert_eq!(scene.steps("first", "a"), [2, 3, 4, 5, 6, 1]);
@@ -145,12 +146,12 @@ on_each_database! {
         assert_eq!(database::number(&db.pool, "select count(*) from outbox_record where status = 'completed'").await, 6);
     }
 
-    async fn lanes_that_wait_go_on_in_order_after_a_restart(db) {
-        let mended = Arc::new(AtomicBool::new(false));
-        let is_mended = Arc::clone(&mended);
+    async fn waiting_lanes_continue_in_order_after_a_restart(db) {
+        let repaired = Arc::new(AtomicBool::new(false));
+        let is_repaired = Arc::clone(&repaired);
         let scene = Scene::with(move |event, _| match (&*event.key, event.n) {
-            ("failed", 2) => broken(&is_mended).map_err(|error| HandlerError::permanent(error.to_string())),
-            ("retrying", 2) => broken(&is_mended),
+            ("failed", 2) => fails_until(&is_repaired).map_err(|error| HandlerError::permanent(error.to_string())),
+            ("retrying", 2) => fails_until(&is_repaired),
             _ => Ok(()),
         });
         let outbox = scene.outbox(&db.pool).build().await.unwrap();
@@ -170,7 +171,7 @@ on_each_database! {
         let outbox = scene.outbox(&db.pool).build().await.unwrap();
         let dispatcher = outbox.start().await.unwrap();
         eventually("more retries", async || scene.attempts("first", "retrying", 2).len() > tries + 2).await;
-        mended.store(true, Ordering::Release);
+        repaired.store(true, Ordering::Release);
         database::replay(&db.pool).await;
         outbox.wake();
         for key in ["failed", "retrying", "fine"] {

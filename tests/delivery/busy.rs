@@ -1,4 +1,4 @@
-//! A slow handler takes its own time only.
+//! A slow handler does not delay other handlers.
 
 use std::{
     sync::{
@@ -35,10 +35,11 @@ async fn slow(
     Ok(())
 }
 
+/// The number of invocations that run now, and the highest number so far.
 #[derive(Clone, Default)]
 struct AtOnce(Arc<(AtomicUsize, AtomicUsize)>);
 
-/// Keeps its thread, as one that calls something without an async interface does.
+/// Blocks its thread, as a handler that calls a blocking library does.
 #[outbox_handler(id = "blocking")]
 async fn blocking(_: Chore, State(at_once): State<AtOnce>) {
     let (now, most) = &*at_once.0;
@@ -47,11 +48,14 @@ async fn blocking(_: Chore, State(at_once): State<AtOnce>) {
     now.fetch_sub(1, Ordering::AcqRel);
 }
 
-/// With two threads for all that does not block.
+/// The runtime has two threads for tasks that do not block.
 #[test]
 fn handlers_that_block_their_thread_do_not_wait_for_each_other() {
-    let mut runtime = tokio::runtime::Builder::new_multi_thread();
-    let runtime = runtime.worker_threads(2).enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap();
     runtime.block_on(async {
         let db = outbox_tests::database::sqlite::fresh().await;
         let (scene, at_once) = (Scene::new(), AtOnce::default());
@@ -59,8 +63,8 @@ fn handlers_that_block_their_thread_do_not_wait_for_each_other() {
             .handler::<first>()
             .handler::<blocking>()
             .state(at_once.clone());
-        let outbox = scene.outbox_of(&db.pool, registry);
-        let outbox = outbox.build().await.unwrap();
+        let builder = scene.outbox_of(&db.pool, registry);
+        let outbox = builder.build().await.unwrap();
         chores(&outbox, &db.pool, 40, 40).await;
         publish(&outbox, &db.pool, "quick", 0..100).await;
         let dispatcher = outbox.start().await.unwrap();
@@ -72,7 +76,7 @@ fn handlers_that_block_their_thread_do_not_wait_for_each_other() {
     });
 }
 
-/// As many chores, of so many keys.
+/// Publishes `count` chores of `keys` keys.
 async fn chores<Db: Database>(outbox: &Outbox<Db>, pool: &Pool<Db>, count: u32, keys: u32) {
     let mut tx = pool.begin().await.expect("a transaction");
     let chores: Vec<Chore> = (0..count).map(|n| Chore { key: n % keys }).collect();
@@ -82,7 +86,7 @@ async fn chores<Db: Database>(outbox: &Outbox<Db>, pool: &Pool<Db>, count: u32, 
 }
 
 on_each_database! {
-    async fn a_slow_handler_of_many_keys_holds_up_no_other(db) {
+    async fn a_slow_handler_of_many_keys_delays_no_other_handler(db) {
         let (scene, done) = (Scene::new(), Arc::new(AtomicUsize::new(0)));
         let registry = Registry::builder().handler::<first>().handler::<slow>().state(Arc::clone(&done));
         let outbox = scene.outbox_of(&db.pool, registry).build().await.unwrap();
@@ -96,12 +100,12 @@ on_each_database! {
         for key in 0..20 {
             assert_eq!(scene.steps("first", &key.to_string()), all);
         }
-        let done = done.load(Ordering::Acquire);
-        assert!(done < 1000, "{done} slow ones were waited for");
+                let slow_runs = done.load(Ordering::Acquire);
+                assert!(slow_runs < 1000, "the quick handler waited for {slow_runs} slow invocations");
         dispatcher.shutdown_within(Duration::ZERO).await.unwrap();
     }
 
-    async fn a_slow_handler_of_one_key_holds_up_no_other(db) {
+    async fn a_slow_handler_of_one_key_delays_no_other_handler(db) {
         let (scene, done) = (Scene::new(), Arc::new(AtomicUsize::new(0)));
         let registry = Registry::builder().handler::<first>().handler::<slow>().state(Arc::clone(&done));
         let outbox = scene.outbox_of(&db.pool, registry).build().await.unwrap();
@@ -113,8 +117,8 @@ on_each_database! {
         }
         tx.commit().await.unwrap();
         scene.seen_at_least(2000).await;
-        let done = done.load(Ordering::Acquire);
-        assert!(done < 1000, "{done} slow ones were waited for");
+                let slow_runs = done.load(Ordering::Acquire);
+                assert!(slow_runs < 1000, "the quick handler waited for {slow_runs} slow invocations");
         dispatcher.shutdown_within(Duration::ZERO).await.unwrap();
     }
 }

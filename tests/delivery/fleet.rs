@@ -1,5 +1,5 @@
-//! Several instances of a service on one database: partitions are shared, and change hands without
-//! anything being lost, doubled or out of order.
+//! Several instances of a service on one database share the partitions. When a partition gets
+//! another owner, no event is lost, delivered twice or delivered out of order.
 
 use std::{
     collections::BTreeMap,
@@ -13,7 +13,7 @@ use sqlx::{Pool, pool::PoolOptions};
 
 use crate::scene::{Random, Scene, Step, config, eventually, publish, step};
 
-/// One instance, with a pool of its own as a process has it.
+/// One instance. It has its own pool, as a process has.
 pub(crate) struct Instance {
     pub(crate) scene: Scene,
     pub(crate) dispatcher: Dispatcher,
@@ -32,7 +32,7 @@ pub(crate) async fn join<Db: Database>(pool: &Pool<Db>, scene: Scene) -> Instanc
     Instance { scene, dispatcher }
 }
 
-/// How many partitions each owner has, the most first.
+/// The number of partitions of each owner, the highest first.
 macro_rules! shares {
     ($db:expr) => {{
         let sql = "select concat(count(*), '') from outbox_lease where owner is not null group by owner order by count(*) desc";
@@ -47,16 +47,16 @@ on_each_database! {
             instances.push(join(&db.pool, Scene::new()).await);
             eventually(&format!("shares of {shares:?}"), async || shares!(db) == shares).await;
         }
-        for shares in [&["22", "21", "21"][..], &["32", "32"], &["64"], &[]] {
-            let leaves = instances.remove(0);
-            leaves.dispatcher.shutdown().await.expect("a shutdown");
+                for shares in [&["22", "21", "21"][..], &["32", "32"], &["64"], &[]] {
+                    let leaving = instances.remove(0);
+                    leaving.dispatcher.shutdown().await.expect("a shutdown");
             eventually(&format!("shares of {shares:?}"), async || shares!(db) == shares).await;
         }
         assert_eq!(database::number(&db.pool, "select count(*) from outbox_instance").await, 0);
     }
 
-    // Without any fault: each event once, and in order, whoever comes and goes.
-    async fn nothing_is_doubled_when_partitions_change_hands(db) {
+        // Without faults, each event is delivered once and in order, however instances join and leave.
+        async fn no_event_is_delivered_twice_when_partitions_change_owner(db) {
         const KEYS: u32 = 40;
         let scene = Scene::new();
         let publisher = another_pool(&db.pool).await;
@@ -100,14 +100,14 @@ on_each_database! {
         }
     }
 
-    async fn who_stops_hands_over_within_milliseconds(db) {
+    async fn a_stopping_instance_hands_over_within_milliseconds(db) {
         let writer = another_pool(&db.pool).await;
-        let stays = join(&db.pool, Scene::new()).await;
+        let staying = join(&db.pool, Scene::new()).await;
         let mut gaps = Vec::new();
         for round in 0..5 {
-            let leaves = join(&db.pool, Scene::new()).await;
+            let leaving = join(&db.pool, Scene::new()).await;
             eventually("equal shares", async || shares!(db) == ["32", "32"]).await;
-            // A key of the one that leaves.
+            // Find a key that the leaving instance owns.
             let mut n = 0;
             let key = loop {
                 n += 1;
@@ -115,59 +115,61 @@ on_each_database! {
                 publish(&db.outbox, &writer, &key, [1]).await;
                 eventually("a delivery", async || {
                     let at = |instance: &Instance| !instance.scene.steps("first", &key).is_empty();
-                    at(&stays) || at(&leaves)
+                    at(&staying) || at(&leaving)
                 }).await;
-                if !leaves.scene.steps("first", &key).is_empty() {
+                if !leaving.scene.steps("first", &key).is_empty() {
                     break key;
                 }
             };
             let stopping = Instant::now();
-            let (stopped, gap) = tokio::join!(leaves.dispatcher.shutdown(), async {
+            let (stopped, gap) = tokio::join!(leaving.dispatcher.shutdown(), async {
                 publish(&db.outbox, &writer, &key, [2]).await;
-                eventually("a delivery by the other", async || stays.scene.steps("first", &key) == [2]).await;
+                eventually("a delivery by the staying instance", async || staying.scene.steps("first", &key) == [2]).await;
                 stopping.elapsed()
             });
             stopped.expect("a shutdown");
             gaps.push(gap);
         }
         gaps.sort();
-        println!("from the beginning of a stop to the next delivery: {gaps:?}");
+        println!("from the start of a shutdown to the next delivery: {gaps:?}");
         // The best of five: the machine may be busy with something else.
         assert!(gaps[0] < Duration::from_millis(200), "{gaps:?}");
-        stays.dispatcher.shutdown().await.expect("a shutdown");
+        staying.dispatcher.shutdown().await.expect("a shutdown");
     }
 
     async fn a_slow_handler_keeps_only_its_own_partition_from_being_handed_over(db) {
-        // Keys whose events take long to handle are those that begin with `slow`.
-        let slow = |event: &Step| match event.key.starts_with("slow") {
-            true => Duration::from_secs(6),
-            false => Duration::ZERO,
-        };
-        let (stops, stays) = (Scene::new().taking(slow), Scene::new().taking(slow));
-        let (first, writer) = (join(&db.pool, stops.clone()).await, another_pool(&db.pool).await);
+                // The handler takes 6 seconds for events of keys that begin with `slow`.
+                let slow = |event: &Step| if event.key.starts_with("slow") {
+                    Duration::from_secs(6)
+                } else {
+                    Duration::ZERO
+                };
+        let (stopping_scene, staying) = (Scene::new().taking(slow), Scene::new().taking(slow));
+        let (first, writer) = (join(&db.pool, stopping_scene.clone()).await, another_pool(&db.pool).await);
         publish(&db.outbox, &writer, "slow", [1]).await;
-        stops.tried_at_least(1).await;
-        // It gets all partitions but that one, which is drained for two seconds and then kept.
-        let second = join(&db.pool, stays.clone()).await;
-        eventually("the others to be shared", async || shares!(db) == ["32", "32"]).await;
+        stopping_scene.tried_at_least(1).await;
+        // The first instance drains the partition of `slow` for two seconds and then keeps it. The
+                // second one gets its share of the others.
+        let second = join(&db.pool, staying.clone()).await;
+        eventually("equal shares", async || shares!(db) == ["32", "32"]).await;
         let stopping = Instant::now();
         let stop = tokio::spawn(first.dispatcher.shutdown());
-        eventually("all but one to be handed over", async || shares!(db) == ["63", "1"]).await;
+        eventually("all partitions except one to be handed over", async || shares!(db) == ["63", "1"]).await;
         for key in 0..64 {
             publish(&db.outbox, &writer, &key.to_string(), [1]).await;
         }
-        eventually("nearly all keys to go on", async || stays.seen().len() >= 55).await;
+        eventually("deliveries of nearly all keys", async || staying.seen().len() >= 55).await;
         assert!(stopping.elapsed() < Duration::from_secs(3), "{:?}", stopping.elapsed());
         stop.await.expect("a task").expect("a shutdown");
-        assert_eq!(stops.steps("first", "slow"), [1]);
-        stays.seen_at_least(64).await;
-        eventually("all to be handed over", async || shares!(db) == ["64"]).await;
+        assert_eq!(stopping_scene.steps("first", "slow"), [1]);
+        staying.seen_at_least(64).await;
+        eventually("all partitions to be handed over", async || shares!(db) == ["64"]).await;
         second.dispatcher.shutdown().await.expect("a shutdown");
-        assert!(stays.steps("first", "slow").is_empty());
+        assert!(staying.steps("first", "slow").is_empty());
     }
 
-    // Nobody takes it for dead, though it does not say any more that it lives.
-    async fn who_stops_with_work_in_every_partition_is_not_taken_for_dead(db) {
+        // A stopping instance no longer renews its lease. Peers must still not reap it.
+        async fn peers_do_not_reap_a_stopping_instance_that_has_work_in_every_partition(db) {
         const KEYS: u32 = 400;
         let scene = Scene::new().taking(|_| Duration::from_secs(4));
         let mut settings = config();
@@ -187,22 +189,23 @@ on_each_database! {
         dispatchers.remove(0).shutdown().await.expect("a shutdown");
         scene.seen_at_least(KEYS as usize).await;
         dispatchers.remove(0).shutdown().await.expect("a shutdown");
-        assert_eq!(scene.tried().len(), KEYS as usize, "each once");
+        assert_eq!(scene.tried().len(), KEYS as usize, "each record once");
     }
 
-    // As of a process that was frozen as soon as it had joined.
-    async fn what_a_silent_instance_does_not_take_is_served_by_another(db) {
+        // The silent instance is like a process that was frozen right after it had joined.
+        async fn an_instance_serves_the_partitions_that_a_silent_instance_does_not_take(db) {
         let instance = join(&db.pool, Scene::new()).await;
-        let more = match database::ONE_WRITER {
-            true => format!("{} + 60000000", database::NOW),
-            false => format!("{} + interval '60' second", database::NOW),
-        };
+                let expiry = if database::ONE_WRITER {
+                    format!("{} + 60000000", database::NOW)
+                } else {
+                    format!("{} + interval '60' second", database::NOW)
+                };
         let id = "select id from outbox_instance";
-        let row = format!("insert into outbox_instance (id, started_at, expires_at) values ({}, {}, {more})",
+        let row = format!("insert into outbox_instance (id, started_at, expires_at) values ({}, {}, {expiry})",
             database::ID, database::NOW);
         database::execute(&db.pool, &row).await;
         assert_eq!(database::number(&db.pool, &format!("select count(*) from ({id}) i")).await, 2);
-        // For long enough to be offered, refused and taken again, several times.
+        // In 20 seconds the instance offers partitions and takes them back several times.
         let started = Instant::now();
         let mut longest = Duration::ZERO;
         for n in 0.. {
@@ -222,7 +225,7 @@ on_each_database! {
         instance.dispatcher.shutdown().await.expect("a shutdown");
     }
 
-    // Two hundred keys are in all partitions: one that nobody owns would make some of them wait.
+    // 200 keys are spread over all partitions: a partition without an owner would delay some.
     async fn from_one_to_eight_instances_come_and_go_for_a_minute(db) {
         const KEYS: u32 = 200;
         let published = Arc::new(Mutex::new(Vec::new()));
@@ -266,11 +269,11 @@ on_each_database! {
         for instance in instances {
             instance.dispatcher.shutdown().await.expect("a shutdown");
         }
-        let mut waited = waited.lock().expect("a lock").clone();
-        waited.sort();
-        let at = |percent: usize| waited[(waited.len() - 1) * percent / 100];
-        println!("{} events waited: p50 {:?}, p99 {:?}, longest {:?}", waited.len(), at(50), at(99), at(100));
-        assert_eq!(waited.len(), (count * KEYS) as usize, "each once");
+                let mut waits = waited.lock().expect("a lock").clone();
+                waits.sort();
+                let at = |percent: usize| waits[(waits.len() - 1) * percent / 100];
+                println!("{} events waited: p50 {:?}, p99 {:?}, longest {:?}", waits.len(), at(50), at(99), at(100));
+                assert_eq!(waits.len(), (count * KEYS) as usize, "each record once");
         assert!(at(100) < Duration::from_secs(8), "{:?}", at(100));
         for key in 0..KEYS {
             assert_eq!(scene.steps("first", &key.to_string()), (0..count).collect::<Vec<_>>());

@@ -1,4 +1,4 @@
-//! Transactions that commit after others which began later.
+//! Transactions that commit after transactions that began later.
 
 use std::time::{Duration, Instant};
 
@@ -9,17 +9,17 @@ use crate::scene::{Random, Scene, publish, step};
 const MANY: u32 = 3000;
 
 on_each_database! {
-    async fn a_late_committer_is_delivered_within_a_second(db) {
+    async fn a_record_that_commits_late_is_delivered_within_seconds(db) {
         let scene = Scene::new();
         let outbox = scene.outbox(&db.pool).build().await.unwrap();
         let dispatcher = outbox.start().await.unwrap();
         publish(&outbox, &db.pool, "before", [1]).await;
         scene.seen_at_least(1).await;
-        // Takes its id before all the others.
+        // This record draws its id before all others.
         let mut tx = db.pool.begin().await.unwrap();
         outbox.publish(&mut tx, &step("late", 1)).await.unwrap();
         if database::ONE_WRITER {
-            // The others cannot write at all meanwhile.
+            // No other transaction can write until this one ends.
             let (others, pool) = (outbox.clone(), db.pool.clone());
             let others = tokio::spawn(async move { publish(&others, &pool, "others", 0..MANY).await });
             tokio::time::sleep(Duration::from_millis(200)).await;
@@ -39,7 +39,7 @@ on_each_database! {
             tx.commit().await.unwrap();
             scene.seen_at_least(2 + MANY as usize).await;
             let delay = committed.elapsed();
-            println!("late committer: delivered {delay:?} after its commit");
+            println!("late commit: delivered {delay:?} after its commit");
             assert!(delay < Duration::from_secs(5), "{delay:?}");
         }
         scene.seen_at_least(2 + MANY as usize).await;
@@ -53,7 +53,8 @@ on_each_database! {
         let scene = Scene::new();
         let outbox = scene.outbox(&db.pool).build().await.unwrap();
         let dispatcher = outbox.start().await.unwrap();
-        // It has a snapshot and, where others can then still write, rows of its own.
+        // The unrelated transaction has a snapshot. Where it does not block other writers, it has
+                // also written a row.
         let mut unrelated = db.pool.begin().await.unwrap();
         if !database::ONE_WRITER {
             sqlx::query("insert into unrelated values (1)").execute(&mut *unrelated).await.unwrap();
@@ -76,18 +77,18 @@ on_each_database! {
         }
         scene.seen_at_least(1 + MANY as usize).await;
         let delay = committed.elapsed();
-        println!("late committer beside an unrelated transaction: {delay:?} after its commit");
+        println!("late commit during an unrelated transaction: delivered {delay:?} after its commit");
         assert!(delay < Duration::from_secs(5), "{delay:?}");
         unrelated.rollback().await.unwrap();
         dispatcher.shutdown().await.unwrap();
         assert_eq!(scene.attempts("first", "late", 1), [1]);
     }
 
-    async fn nothing_is_lost_or_doubled_or_out_of_order_whoever_commits_first(db) {
+    async fn every_event_is_delivered_once_and_in_order_whichever_writer_commits_first(db) {
         let scene = Scene::new();
         let outbox = scene.outbox(&db.pool).build().await.unwrap();
         let dispatcher = outbox.start().await.unwrap();
-        // Where they wait for each other, they hurry.
+        // With one writer at a time the pauses are short, because writers wait for each other.
         let longest = if database::ONE_WRITER { 3 } else { 31 };
         let writers: Vec<_> = (0..8_u32).map(|writer| {
             let (outbox, pool) = (outbox.clone(), db.pool.clone());

@@ -6,8 +6,8 @@
     reason = "every function here is part of a test"
 )]
 
-mod beside;
 mod blocked;
+mod blocked_keys;
 mod busy;
 mod fleet;
 mod late;

@@ -1,4 +1,4 @@
-//! Order per key.
+//! The order of records of one key.
 
 use std::{
     collections::HashSet,
@@ -11,7 +11,7 @@ use outbox_tests::on_each_database;
 
 use crate::scene::{Random, Scene, count_up, first, publish, second, step};
 
-/// Whether an attempt fails: three times in ten, never after the fifth.
+/// Whether an attempt fails: 30 % of the first five attempts do, no later one does.
 fn fails(handler: &str, key: &str, n: u32, attempt: u32) -> bool {
     let mut hasher = DefaultHasher::new();
     (handler, key, n, attempt).hash(&mut hasher);
@@ -35,7 +35,7 @@ on_each_database! {
         assert_eq!(keys, ["committed"]);
     }
 
-    async fn a_lane_waits_behind_its_failing_record_and_others_do_not(db) {
+    async fn a_lane_waits_behind_its_failing_record_and_other_lanes_do_not(db) {
         let scene = Scene::with(|event, meta| match (&*event.key, event.n) {
             ("bad", 2) if meta.attempt() < 4 => Err("not yet".into()),
             _ => Ok(()),
@@ -62,7 +62,7 @@ on_each_database! {
         assert!(last_good < bad, "the good lane waited for the bad one");
     }
 
-    async fn ten_thousand_records_of_a_hundred_keys_under_concurrent_writers(db) {
+    async fn ten_thousand_records_of_concurrent_writers_arrive_in_order(db) {
         let scene = Scene::new();
         let outbox = scene.outbox(&db.pool).build().await.unwrap();
         let dispatcher = outbox.start().await.unwrap();
@@ -107,12 +107,12 @@ on_each_database! {
         assert_eq!(scene.attempts("first", "a", 1), [1]);
     }
 
-    async fn order_holds_through_retries_under_concurrent_writers(db) {
+    async fn records_of_concurrent_writers_stay_in_order_through_retries(db) {
         let scene = Scene::with(|event, meta| {
-            match fails(meta.handler_id(), &event.key, event.n, meta.attempt()) {
-                true => Err("by chance".into()),
-                false => Ok(()),
-            }
+                        if fails(meta.handler_id(), &event.key, event.n, meta.attempt()) {
+                            return Err("by chance".into());
+                        }
+                        Ok(())
         });
         let registry = Registry::builder().handler::<first>().handler::<second>();
         let outbox = scene.outbox_of(&db.pool, registry).build().await.unwrap();
@@ -151,7 +151,7 @@ on_each_database! {
         }
     }
 
-    async fn a_lane_that_fails_for_ever_holds_up_no_other(db) {
+    async fn a_lane_that_always_fails_delays_no_other_lane(db) {
         let scene = Scene::with(|event, meta| match (meta.handler_id(), &*event.key) {
             ("first", "bad") => Err("never".into()),
             _ => Ok(()),
@@ -164,7 +164,7 @@ on_each_database! {
             publish(&outbox, &db.pool, "good", [n]).await;
         }
         scene.seen_at_least(9).await;
-        // And it goes on to be tried, alone.
+        // Only the failing record is still retried.
         let tried = scene.tried().len();
         scene.tried_at_least(tried + 3).await;
         dispatcher.shutdown().await.unwrap();

@@ -1,4 +1,4 @@
-//! The database is gone for half a minute, in the middle of everything.
+//! The database is unreachable for 30 seconds while records are published and handled.
 
 use std::{
     net::SocketAddr,
@@ -19,10 +19,10 @@ use tokio::{
 
 use crate::scene::{Scene, step};
 
-/// How long it is gone.
-const GONE: Duration = Duration::from_secs(30);
+/// How long the database is unreachable.
+const OUTAGE: Duration = Duration::from_secs(30);
 
-/// Between the outbox and its server: can cut every connection and refuse new ones.
+/// A proxy between the outbox and its server. It can cut every connection and refuse new ones.
 struct Proxy {
     address: SocketAddr,
     up: watch::Sender<bool>,
@@ -38,8 +38,8 @@ impl Proxy {
         let count = Arc::clone(&refused);
         tokio::spawn(async move {
             while let Ok((mut client, _)) = listener.accept().await {
-                let mut is_up = is_up.clone();
-                if !*is_up.borrow() {
+                let mut up_changes = is_up.clone();
+                if !*up_changes.borrow() {
                     count.fetch_add(1, Ordering::Relaxed);
                     continue;
                 }
@@ -47,10 +47,10 @@ impl Proxy {
                     let Ok(mut server) = TcpStream::connect(server).await else {
                         return;
                     };
-                    // Dropping both ends is the cut.
+                    // The proxy cuts the connection by dropping both ends.
                     tokio::select! {
                         _ = copy_bidirectional(&mut client, &mut server) => {}
-                        _ = is_up.wait_for(|up| !up) => {}
+                        _ = up_changes.wait_for(|up| !up) => {}
                     }
                 });
             }
@@ -63,24 +63,24 @@ impl Proxy {
     }
 }
 
-macro_rules! gone_for_half_a_minute {
+macro_rules! unreachable_for_30_seconds {
     ($($database:ident: $Options:ty,)*) => {$(
         #[tokio::test]
         async fn $database() {
             let db = database::$database::fresh().await;
-            let options = (*db.pool.connect_options()).clone();
-            let server = tokio::net::lookup_host((options.get_host(), options.get_port()))
+            let direct = (*db.pool.connect_options()).clone();
+            let server = tokio::net::lookup_host((direct.get_host(), direct.get_port()))
                 .await.unwrap().next().unwrap();
             let proxy = Proxy::to(server).await;
-            let options = options.host("127.0.0.1").port(proxy.address.port());
+            let through_proxy = direct.host("127.0.0.1").port(proxy.address.port());
             let pool = <$Options>::new()
                 .acquire_timeout(Duration::from_secs(5))
-                .connect_with(options).await.unwrap();
+                .connect_with(through_proxy).await.unwrap();
 
             let scene = Scene::new();
             let outbox = scene.outbox(&pool).build().await.unwrap();
             let dispatcher = outbox.start().await.unwrap();
-            // Written past the proxy, so that there is something to do all the time.
+            // The writer does not use the proxy, so it publishes during the outage too.
             let stop = Arc::new(AtomicBool::new(false));
             let writer = tokio::spawn({
                 let (outbox, pool, stop) = (db.outbox.clone(), db.pool.clone(), Arc::clone(&stop));
@@ -99,33 +99,34 @@ macro_rules! gone_for_half_a_minute {
             });
             scene.seen_at_least(100).await;
             proxy.up.send(false).unwrap();
-            tokio::time::sleep(GONE).await;
-            let while_gone = scene.seen().len();
+            tokio::time::sleep(OUTAGE).await;
+            let seen_in_outage = scene.seen().len();
             let refused = proxy.refused.load(Ordering::Relaxed);
             proxy.up.send(true).unwrap();
-            scene.seen_at_least(while_gone + 100).await;
+            scene.seen_at_least(seen_in_outage + 100).await;
             stop.store(true, Ordering::Relaxed);
             let written = writer.await.unwrap();
             scene.seen_at_least(written as usize * 10).await;
             dispatcher.shutdown().await.unwrap();
 
-            println!("{written} steps of ten keys, {refused} connections tried while it was gone");
+            println!("{written} steps of ten keys, {refused} refused connections during the outage");
             let all: Vec<u32> = (0..written).collect();
             for key in 0..10 {
                 assert_eq!(scene.steps("first", &key.to_string()), all, "key {key}");
             }
-            // Two connections, each tried about every two seconds in the end; no busy loop.
-            assert!((5..600).contains(&refused), "{refused} connections were tried");
+                        // The dispatcher needs two connections and soon tries each only every two seconds: it
+                        // does not loop without a pause.
+                        assert!((5..600).contains(&refused), "{refused} connections were refused");
         }
     )*};
 }
 
-gone_for_half_a_minute! {
+unreachable_for_30_seconds! {
     postgres: PgPoolOptions,
     mysql: MySqlPoolOptions,
 }
 
-/// There is no server that could be gone: another program has the file to itself instead.
+/// SQLite has no server that could be unreachable. Instead another connection locks the file.
 #[tokio::test]
 async fn sqlite() {
     let db = database::sqlite::fresh().await;
@@ -142,7 +143,7 @@ async fn sqlite() {
         .execute(&mut *other)
         .await
         .unwrap();
-    tokio::time::sleep(GONE / 2).await;
+    tokio::time::sleep(OUTAGE / 2).await;
     sqlx::query("commit").execute(&mut *other).await.unwrap();
     scene.seen_at_least(200).await;
     dispatcher.shutdown().await.unwrap();

@@ -8,7 +8,7 @@ use outbox_tests::on_each_database;
 use crate::scene::{Scene, config, eventually, first, publish, second};
 
 on_each_database! {
-    async fn a_paused_handler_waits_and_burns_nothing(db) {
+    async fn records_of_a_paused_handler_wait_without_using_up_attempts(db) {
         let scene = Scene::new();
         let registry = || Registry::builder().handler::<first>().handler::<second>();
         let outbox = scene.outbox_of(&db.pool, registry()).build().await.unwrap();
@@ -19,7 +19,7 @@ on_each_database! {
         }
         scene.seen_at_least(10).await;
         let waiting = "select count(*) from outbox_delivery where status = 'waiting' and handler = 'first' and attempt = 1";
-        eventually("ten to wait", async || database::number(&db.pool, waiting).await == 10).await;
+        eventually("ten waiting deliveries", async || database::number(&db.pool, waiting).await == 10).await;
         for key in ["a", "b"] {
             publish(&outbox, &db.pool, key, 6..=8).await;
         }
@@ -41,9 +41,9 @@ on_each_database! {
         assert_eq!(database::number(&db.pool, "select count(*) from outbox_failure").await, 0);
     }
 
-    async fn a_handler_is_paused_and_goes_on_while_it_runs(db) {
+    async fn a_running_dispatcher_pauses_and_resumes_a_handler(db) {
         let scene = Scene::new();
-        // Short leases: it is asked with each renewal who is paused.
+        // Leases are short, because each claim reads which handlers are paused.
         let mut config = config();
         config.locking.lease = Some(Duration::from_millis(600));
         let outbox = scene.outbox(&db.pool).config(config).build().await.unwrap();
@@ -51,19 +51,19 @@ on_each_database! {
         publish(&outbox, &db.pool, "a", [1]).await;
         scene.seen_at_least(1).await;
         database::pause(&db.pool, "first").await;
-        // Until it is found out, some may still run.
+        // Until the dispatcher reads the pause, it may still run the handler.
         let waiting = "select count(*) from outbox_delivery where status = 'waiting'";
         let mut n = 1;
         while database::number(&db.pool, waiting).await == 0 {
             n += 1;
-            assert!(n < 1000, "nothing was paused");
+            assert!(n < 1000, "the handler was not paused");
             publish(&outbox, &db.pool, "a", [n]).await;
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         let seen = scene.seen().len();
         publish(&outbox, &db.pool, "a", n + 1..=n + 50).await;
         publish(&outbox, &db.pool, "b", 1..=5).await;
-        eventually("all to wait", async || database::number(&db.pool, waiting).await >= 55).await;
+        eventually("55 waiting deliveries", async || database::number(&db.pool, waiting).await >= 55).await;
         assert_eq!(scene.seen().len(), seen);
 
         database::resume(&db.pool, "first").await;

@@ -1,4 +1,4 @@
-//! What records hold: whatever it is, it arrives as it was.
+//! Any key, payload and header reaches the handler unchanged.
 
 use std::sync::{Arc, Mutex};
 
@@ -18,7 +18,8 @@ pub(crate) struct Note {
 
 pub(crate) type Notes = Arc<Mutex<Vec<Note>>>;
 
-/// Fails at first, so that each note is read in both ways: as a record, and as a delivery.
+/// The first attempt fails, so that the dispatcher reads each note twice: as a record and as a
+/// delivery.
 #[outbox_handler(id = "notes")]
 pub(crate) async fn notes(
     event: Note,
@@ -38,10 +39,10 @@ fn note(key: &str, text: impl Into<String>) -> Note {
     Note { key, text }
 }
 
-/// The header `ténant` of each attempt at a step.
+/// The step and the header `ténant` of each attempt.
 type Tenants = Arc<Mutex<Vec<(u32, Option<String>)>>>;
 
-/// Keys that are not the same, however some database might compare them.
+/// Keys that differ, but that a collation of a database might take for equal.
 const KEYS: [&str; 14] = [
     "a",
     "A",
@@ -60,13 +61,13 @@ const KEYS: [&str; 14] = [
 ];
 
 on_each_database! {
-    async fn an_undecodable_payload_fails_alone(db) {
+    async fn an_undecodable_payload_fails_only_its_own_record(db) {
         let scene = Scene::new();
         let outbox = scene.outbox(&db.pool).build().await.unwrap();
         let mut tx = db.pool.begin().await.unwrap();
         let bad = step("bad", 1);
         let Scheduled::Published { record_id } = outbox.schedule(&bad).send(&mut tx).await.unwrap() else {
-            panic!("a duplicate of nothing");
+            panic!("a duplicate, although no other record exists");
         };
         tx.commit().await.unwrap();
         let spoil = format!("update outbox_record set payload = '{{\"key\": 7' where id = {record_id}");
@@ -84,7 +85,7 @@ on_each_database! {
         assert!(reason.contains("line 1"), "{reason}");
     }
 
-    async fn any_key_is_a_lane_of_its_own(db) {
+    async fn each_key_has_a_lane_of_its_own(db) {
         let scene = Scene::with(|event, meta| match (event.n, meta.attempt()) {
             (2, 1) | (3, 1 | 2) => Err("not yet".into()),
             _ => Ok(()),
@@ -106,7 +107,7 @@ on_each_database! {
         }
     }
 
-    async fn any_payload_arrives_as_it_was(db) {
+    async fn any_payload_reaches_the_handler_unchanged(db) {
         let received = Notes::default();
         let registry = Registry::builder().handler::<notes>().state(Arc::clone(&received));
         let outbox = Scene::new().outbox_of(&db.pool, registry).build().await.unwrap();
@@ -123,16 +124,16 @@ on_each_database! {
         tx.commit().await.unwrap();
         eventually("all notes", async || received.lock().unwrap().len() == sent.len()).await;
         dispatcher.shutdown().await.unwrap();
-        let received = received.lock().unwrap();
-        assert!(sent.iter().all(|note| received.contains(note)), "{}", received.len());
+                let arrived = received.lock().unwrap();
+                assert!(sent.iter().all(|note| arrived.contains(note)), "{}", arrived.len());
     }
 
-    async fn headers_arrive_and_a_repeated_dedup_key_is_delivered_once(db) {
+    async fn headers_reach_the_handler_and_a_repeated_dedup_key_is_delivered_once(db) {
         let headers = Tenants::default();
-        let to = Arc::clone(&headers);
+        let received = Arc::clone(&headers);
         let scene = Scene::with(move |event, meta| {
             let tenant = meta.headers().get("ténant").cloned();
-            to.lock().unwrap().push((event.n, tenant));
+            received.lock().unwrap().push((event.n, tenant));
             match (event.n, meta.attempt()) {
                 (1, 1) => Err("once".into()),
                 _ => Ok(()),
@@ -149,7 +150,7 @@ on_each_database! {
         outbox.publish(&mut tx, &three).await.unwrap();
         tx.commit().await.unwrap();
         scene.seen_at_least(2).await;
-        // Later too, while the first is there.
+        // The key is also refused after its first record is completed.
         let mut tx = db.pool.begin().await.unwrap();
         let sent = outbox.schedule(&two).dedup_key("Ä'1").send(&mut tx).await.unwrap();
         assert_eq!(sent, Scheduled::Duplicate);

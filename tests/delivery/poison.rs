@@ -1,5 +1,5 @@
-//! Ten thousand lanes that always fail, ten thousand records that cannot be read and ten thousand
-//! panics do not slow the others.
+//! 10,000 lanes that always fail, 10,000 records that cannot be decoded and 10,000 panics do not
+//! slow down other records.
 
 use std::{
     collections::HashSet,
@@ -21,9 +21,9 @@ use tokio::task::{Id, try_id};
 
 use crate::scene::{eventually, quick};
 
-/// How many of each kind of poison.
+/// The number of records of each kind that fails.
 const POISON: u32 = 10_000;
-/// How many healthy records per round.
+/// The number of healthy records per round.
 const HEALTHY: u32 = 20_000;
 
 #[derive(Clone, Default)]
@@ -50,14 +50,14 @@ struct Panicking {
     key: u32,
 }
 
-/// As it is published.
+/// The event as the test publishes it.
 #[derive(Serialize, Deserialize, OutboxEvent)]
 #[outbox_event(name = "unreadable", key = key)]
 struct Unreadable {
     key: u32,
 }
 
-/// As it is handled.
+/// The event as its handler expects it: the payload of [`Unreadable`] does not decode.
 #[derive(Serialize, Deserialize, OutboxEvent)]
 #[outbox_event(name = "unreadable")]
 struct Other {
@@ -69,8 +69,8 @@ async fn healthy(_: Healthy, State(counts): State<Counts>) {
     counts.healthy.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Tried again every minute, for ever, as by the default policy's longest delay: that many lanes
-/// fail well over a hundred times per second beside the healthy ones.
+/// Fails every 60 seconds without limit, as with the longest delay of the default policy. 10,000
+/// such lanes fail more than 160 times per second while healthy records run.
 #[outbox_handler(id = "failing")]
 #[retryable(fixed("60s"), max_retries = 4_294_967_295)]
 async fn failing(_: Failing, State(counts): State<Counts>) -> Result<(), HandlerError> {
@@ -102,7 +102,7 @@ async fn outbox<Db: Database>(pool: &Pool<Db>, counts: &Counts) -> Outbox<Db> {
     outbox.config(config).build().await.expect("an outbox")
 }
 
-/// Publishes what `event` makes of each number.
+/// Publishes the event that `$event` makes of each number.
 macro_rules! publish {
     ($outbox:expr, $pool:expr, $numbers:expr, $event:expr) => {
         let events: Vec<_> = $numbers.map($event).collect();
@@ -114,13 +114,13 @@ macro_rules! publish {
     };
 }
 
-/// How long the healthy ones take, from the first that is published.
+/// The time from the first publish of a healthy record until all of them are handled.
 macro_rules! time_of_healthy {
     ($outbox:expr, $pool:expr, $counts:expr) => {{
         let before = $counts.healthy.load(Ordering::Relaxed);
         let start = Instant::now();
         publish!($outbox, $pool, 0..HEALTHY, |n| Healthy { key: n % 500 });
-        eventually("the healthy ones", async || {
+        eventually("all healthy records to be handled", async || {
             $counts.healthy.load(Ordering::Relaxed) >= before + HEALTHY
         })
         .await;
@@ -129,8 +129,8 @@ macro_rules! time_of_healthy {
 }
 
 on_each_database! {
-    async fn poison_does_not_slow_the_healthy(db) {
-        // Ten thousand messages of panics help nobody.
+    async fn failing_records_do_not_slow_down_healthy_ones(db) {
+        // 10,000 messages of panics would only fill the log.
         std::panic::set_hook(Box::new(|_| {}));
         let clean = database::fresh().await;
         let counts = Counts::default();
@@ -139,28 +139,29 @@ on_each_database! {
         publish!(poisoned, db.pool, 0..POISON, |key| Panicking { key });
         publish!(poisoned, db.pool, 0..POISON, |key| Unreadable { key });
         let dispatcher = poisoned.start().await.unwrap();
-        eventually("all of the poison to fail", async || {
+        eventually("all poison records to fail", async || {
             let counts = poisoned.operations().counts(outbox::operations::Precision::Exact).await.unwrap();
             counts.failed == u64::from(2 * POISON) && counts.retrying == u64::from(POISON)
         }).await;
         let of_clean = healthy.start().await.unwrap();
 
-        // Alternating, the best of each: other programs run on this machine too.
+        // The two outboxes take turns and the best time of each counts, because other programs run
+                // on this machine too.
         let mut times = (Duration::MAX, Duration::MAX);
         for _ in 0..8 {
             times.0 = times.0.min(time_of_healthy!(healthy, clean.pool, counts));
             times.1 = times.1.min(time_of_healthy!(poisoned, db.pool, counts));
         }
         let ratio = times.1.as_secs_f64() / times.0.as_secs_f64();
-        println!("{HEALTHY} healthy records: {:?} alone, {:?} beside the poison: {ratio:.2}", times.0, times.1);
+        println!("{HEALTHY} healthy records: {:?} alone, {:?} with failing records: {ratio:.2}", times.0, times.1);
         dispatcher.shutdown().await.unwrap();
         of_clean.shutdown().await.unwrap();
-        // The goal is 1.1, and benches/RESULTS.md has what was measured; a shared machine is noisier.
+        // The goal is 1.1; benches/RESULTS.md has the measurements. A shared machine is noisier.
         assert!(ratio < 1.5, "{ratio:.2}");
     }
 }
 
-/// The tasks in which a handler ran, and in which the text of its error was made.
+/// The tasks in which a handler ran, and the tasks in which the text of its error was made.
 #[derive(Debug, Clone, Default)]
 struct Tasks {
     handled: Arc<Mutex<HashSet<Option<Id>>>>,
@@ -185,7 +186,8 @@ async fn slow_to_print(_: Failing, State(tasks): State<Tasks>) -> Result<(), Han
     Err(HandlerError::permanent(SlowToPrint(tasks.clone())))
 }
 
-/// A text that takes long must not hold up everything else: only the task of the handler makes it.
+/// `Display` of a user's error may be slow. It must run in the task of the handler, because the
+/// event loop would stop meanwhile.
 #[tokio::test]
 async fn the_text_of_an_error_is_made_where_the_handler_ran() {
     let db = outbox_tests::database::sqlite::fresh().await;
@@ -193,8 +195,8 @@ async fn the_text_of_an_error_is_made_where_the_handler_ran() {
     let registry = Registry::builder()
         .handler::<slow_to_print>()
         .state(tasks.clone());
-    let outbox = Outbox::builder(db.pool.clone()).registry(registry).build();
-    let outbox = outbox.await.expect("an outbox");
+    let builder = Outbox::builder(db.pool.clone()).registry(registry);
+    let outbox = builder.build().await.expect("an outbox");
     let dispatcher = outbox.start().await.expect("a dispatcher");
     let mut tx = db.pool.begin().await.expect("a transaction");
     let events: Vec<Failing> = (0..20).map(|key| Failing { key }).collect();
@@ -207,8 +209,8 @@ async fn the_text_of_an_error_is_made_where_the_handler_ran() {
     })
     .await;
     dispatcher.shutdown().await.expect("a shutdown");
-    let (handled, printed) = (tasks.handled.lock(), tasks.printed.lock());
-    let (handled, printed) = (handled.expect("a lock"), printed.expect("a lock"));
+    let handled = tasks.handled.lock().expect("a lock");
+    let printed = tasks.printed.lock().expect("a lock");
     assert!(
         !printed.is_empty() && printed.is_subset(&handled),
         "{printed:?}"

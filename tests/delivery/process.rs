@@ -1,4 +1,5 @@
-//! Real processes with default settings, killed and frozen: how long until another one goes on.
+//! Real processes with default settings are killed and frozen. The tests measure how long it takes
+//! until another process handles their keys.
 
 use std::{
     process::Stdio,
@@ -13,7 +14,7 @@ use tokio::io::{AsyncBufReadExt as _, BufReader};
 
 use crate::{fleet::another_pool, scene::eventually};
 
-/// What a process said that it handled, and when.
+/// A line that a process printed when it handled a record.
 #[derive(Debug, Clone)]
 struct Line {
     at: Instant,
@@ -35,12 +36,12 @@ impl Process {
             .expect("a process");
         let mut output = BufReader::new(child.stdout.take().expect("its output")).lines();
         let lines = Arc::<Mutex<Vec<Line>>>::default();
-        let said = Arc::clone(&lines);
+        let read_lines = Arc::clone(&lines);
         tokio::spawn(async move {
             while let Ok(Some(line)) = output.next_line().await {
                 let key = line.split(' ').next().unwrap_or_default().to_owned();
                 let at = Instant::now();
-                said.lock().expect("a lock").push(Line { at, key });
+                read_lines.lock().expect("a lock").push(Line { at, key });
             }
         });
         Self { child, lines }
@@ -58,7 +59,7 @@ impl Process {
         assert!(kill.await.expect("`kill`").success());
     }
 
-    /// Keys that it handled within the second before then.
+    /// The keys that the process handled in the last second before `then`.
     fn keys_before(&self, then: Instant) -> Vec<String> {
         let lines = self.lines().into_iter();
         let recent = lines.filter(|line| then.duration_since(line.at) < Duration::from_secs(1));
@@ -68,7 +69,8 @@ impl Process {
         keys
     }
 
-    /// From then until it handled something of each of these keys.
+    /// The time from `then` until the process handled a record of each of these keys. `None` if
+    /// it has not handled one of them yet.
     fn took_over(&self, keys: &[String], then: Instant) -> Option<Vec<Duration>> {
         let lines = self.lines();
         let took = |key: &String| {
@@ -80,8 +82,11 @@ impl Process {
     }
 }
 
-/// One event of each of these keys, again and again.
-fn publish_on<Db: Database>(outbox: Outbox<Db>, pool: Pool<Db>) -> tokio::task::JoinHandle<()> {
+/// Publishes one event of each of 100 keys every 50 ms, without end.
+fn keep_publishing<Db: Database>(
+    outbox: Outbox<Db>,
+    pool: Pool<Db>,
+) -> tokio::task::JoinHandle<()> {
     tokio::spawn(async move {
         for n in 0.. {
             let mut tx = pool.begin().await.expect("a transaction");
@@ -98,11 +103,11 @@ fn publish_on<Db: Database>(outbox: Outbox<Db>, pool: Pool<Db>) -> tokio::task::
     })
 }
 
-/// So much of them took at most this long.
-fn percentile(of: &[Duration], percent: usize) -> Duration {
-    let mut of = of.to_vec();
-    of.sort();
-    of[(of.len() * percent / 100).min(of.len() - 1)]
+/// The duration that `percent` of the samples do not exceed.
+fn percentile(samples: &[Duration], percent: usize) -> Duration {
+    let mut sorted = samples.to_vec();
+    sorted.sort();
+    sorted[(sorted.len() * percent / 100).min(sorted.len() - 1)]
 }
 
 macro_rules! impl_database {
@@ -130,53 +135,53 @@ macro_rules! on_servers {
             #[tokio::test]
             async fn a_killed_process_is_replaced_within_two_seconds() {
                 let db = database::fresh().await;
-                let publisher = publish_on(db.outbox.clone(), another_pool(&db.pool).await);
-                let mut stays = Process::start(&db.url());
+                let publisher = keep_publishing(db.outbox.clone(), another_pool(&db.pool).await);
+                let mut staying = Process::start(&db.url());
                 let mut samples = Vec::new();
                 for _ in 0..5 {
-                    let mut dies = Process::start(&db.url());
+                    let mut dying = Process::start(&db.url());
                     share_equally(&db.pool).await;
                     tokio::time::sleep(Duration::from_secs(3)).await;
                     let killed = Instant::now();
-                    dies.child.kill().await.expect("to be killed");
-                    let keys = dies.keys_before(killed);
+                    dying.child.kill().await.expect("to be killed");
+                    let keys = dying.keys_before(killed);
                     assert!(keys.len() > 20, "{keys:?}");
-                    eventually("all keys to go on", async || stays.took_over(&keys, killed).is_some()).await;
-                    samples.extend(stays.took_over(&keys, killed).expect("all keys"));
+                    eventually("deliveries of all keys", async || staying.took_over(&keys, killed).is_some()).await;
+                    samples.extend(staying.took_over(&keys, killed).expect("all keys"));
                 }
                 let (p50, p99) = (percentile(&samples, 50), percentile(&samples, 99));
-                println!("taken over after kill -9: p50 {p50:?}, p99 {p99:?} of {}", samples.len());
-                // Two seconds are the goal; the machine may be busy with something else.
+                println!("takeover after kill -9: p50 {p50:?}, p99 {p99:?} of {}", samples.len());
+                // The goal is two seconds; the machine may be busy with other programs.
                 assert!(p99 < Duration::from_secs(4), "{p50:?} {p99:?}");
                 publisher.abort();
-                stays.child.kill().await.expect("to be killed");
+                staying.child.kill().await.expect("to be killed");
             }
 
             #[tokio::test]
-            async fn a_frozen_process_is_replaced_when_its_lease_has_run_out() {
+            async fn a_frozen_process_is_replaced_when_its_lease_has_expired() {
                 let db = database::fresh().await;
-                let publisher = publish_on(db.outbox.clone(), another_pool(&db.pool).await);
-                let (stays, freezes) = (Process::start(&db.url()), Process::start(&db.url()));
+                let publisher = keep_publishing(db.outbox.clone(), another_pool(&db.pool).await);
+                let (staying, freezing) = (Process::start(&db.url()), Process::start(&db.url()));
                 share_equally(&db.pool).await;
                 tokio::time::sleep(Duration::from_secs(1)).await;
                 let frozen = Instant::now();
-                freezes.signal("-STOP").await;
-                let keys = freezes.keys_before(frozen);
+                freezing.signal("-STOP").await;
+                let keys = freezing.keys_before(frozen);
                 assert!(keys.len() > 20, "{keys:?}");
-                eventually("all keys to go on", async || stays.took_over(&keys, frozen).is_some()).await;
-                let took = stays.took_over(&keys, frozen).expect("all keys");
+                eventually("deliveries of all keys", async || staying.took_over(&keys, frozen).is_some()).await;
+                let took = staying.took_over(&keys, frozen).expect("all keys");
                 let (least, most) = (percentile(&took, 0), percentile(&took, 100));
-                println!("taken over after SIGSTOP, with a lease of 30 s: {least:?} to {most:?}");
-                // Its lease, and what a busy machine adds.
+                println!("takeover after SIGSTOP, with a lease of 30 s: {least:?} to {most:?}");
+                // The lease of 30 seconds, and two seconds for a busy machine.
                 assert!(most < Duration::from_secs(32), "{most:?}");
-                // Not before: it might have gone on any moment.
+                // No earlier: the frozen process could have continued at any moment.
                 assert!(least > Duration::from_secs(15), "{least:?}");
-                // It finds out by itself, and gets its share again.
-                freezes.signal("-CONT").await;
+                // The process notices that its leases are lost, and gets its share again.
+                freezing.signal("-CONT").await;
                 let thawed = Instant::now();
                 share_equally(&db.pool).await;
-                eventually("it goes on", async || {
-                    freezes.lines().iter().any(|line| line.at > thawed + Duration::from_millis(500))
+                eventually("the thawed process to handle records", async || {
+                    freezing.lines().iter().any(|line| line.at > thawed + Duration::from_millis(500))
                 }).await;
                 publisher.abort();
             }

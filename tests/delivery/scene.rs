@@ -1,4 +1,5 @@
-//! What the tests play with: one event, handlers that do what a script says, and what they saw.
+//! The event and the handlers of these tests: a script decides how each invocation ends, and the
+//! scene keeps a list of all invocations.
 
 use std::{
     sync::{Arc, Mutex},
@@ -12,7 +13,7 @@ use outbox::{
 use serde::{Deserialize, Serialize};
 use sqlx::Pool;
 
-/// The event: the `n`th step of a key.
+/// The event of most tests: the `n`th step of a key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, OutboxEvent)]
 #[outbox_event(name = "step", key = key)]
 pub(crate) struct Step {
@@ -42,11 +43,11 @@ pub(crate) struct Seen {
 
 type Script = dyn Fn(&Step, &Metadata) -> Result<(), HandlerError> + Send + Sync;
 
-/// Says what handlers do, and remembers what they did.
+/// Decides how invocations end, and keeps a list of them.
 #[derive(Clone)]
 pub(crate) struct Scene {
     script: Arc<Script>,
-    /// How long an invocation takes.
+    /// The duration of an invocation of `first`.
     takes: Arc<dyn Fn(&Step) -> Duration + Send + Sync>,
     seen: Arc<Mutex<Vec<Seen>>>,
     tried: Arc<Mutex<Vec<Seen>>>,
@@ -94,7 +95,7 @@ impl Scene {
         Ok(())
     }
 
-    /// The same, taking its time before it succeeds.
+    /// Plays as the handler `first`, after the duration that `takes` gives.
     async fn play_slowly(&self, event: &Step, meta: &Metadata) -> Result<(), HandlerError> {
         let takes = (self.takes)(event);
         if takes.is_zero() {
@@ -113,17 +114,17 @@ impl Scene {
         Ok(())
     }
 
-    /// All invocations that succeeded, in their order.
+    /// All invocations that succeeded, in the order in which they ended.
     pub(crate) fn seen(&self) -> Vec<Seen> {
         self.seen.lock().expect("a lock").clone()
     }
 
-    /// All invocations, in their order.
+    /// All invocations, in the order in which they started.
     pub(crate) fn tried(&self) -> Vec<Seen> {
         self.tried.lock().expect("a lock").clone()
     }
 
-    /// The steps of one key that succeeded, in their order.
+    /// The steps of one key that succeeded, in the order in which they ended.
     pub(crate) fn steps(&self, handler: &str, key: &str) -> Vec<u32> {
         let seen = self.seen();
         let of_key = seen
@@ -132,7 +133,7 @@ impl Scene {
         of_key.map(|seen| seen.n).collect()
     }
 
-    /// Waits until that many invocations have succeeded.
+    /// Waits until at least `count` invocations have succeeded.
     pub(crate) async fn seen_at_least(&self, count: usize) {
         eventually(&format!("{count} successes"), async || {
             self.seen.lock().expect("a lock").len() >= count
@@ -140,7 +141,7 @@ impl Scene {
         .await;
     }
 
-    /// Waits until that many invocations have been made.
+    /// Waits until at least `count` invocations have started.
     pub(crate) async fn tried_at_least(&self, count: usize) {
         eventually(&format!("{count} attempts"), async || {
             self.tried.lock().expect("a lock").len() >= count
@@ -148,7 +149,7 @@ impl Scene {
         .await;
     }
 
-    /// An outbox with the handler `first`, which retries without end, a few milliseconds apart.
+    /// An outbox with the handler `first`, which retries without limit, 5 ms apart.
     pub(crate) fn outbox<Db: Database>(&self, pool: &Pool<Db>) -> OutboxBuilder<Db> {
         self.outbox_of(pool, Registry::builder().handler::<first>())
     }
@@ -164,7 +165,7 @@ impl Scene {
             .config(config())
     }
 
-    /// The attempts at one step, in their order.
+    /// The numbers of the attempts at one step, in the order in which they started.
     pub(crate) fn attempts(&self, handler: &str, key: &str, n: u32) -> Vec<u32> {
         let tried = self.tried();
         let of_step = tried
@@ -174,8 +175,8 @@ impl Scene {
     }
 }
 
-/// What the tests run with: a poll that does not make them wait, and little memory, so that a few
-/// thousand records fill it.
+/// The settings of these tests: a short poll interval, and little memory, so that a few thousand
+/// records fill it.
 pub(crate) fn config() -> Config {
     let mut config = Config::default();
     config.poll_interval = Duration::from_millis(500);
@@ -183,7 +184,7 @@ pub(crate) fn config() -> Config {
     config
 }
 
-/// Publishes steps of one key in a transaction of their own.
+/// Publishes steps of one key in one transaction.
 pub(crate) async fn publish<Db: Database>(
     outbox: &Outbox<Db>,
     pool: &Pool<Db>,
@@ -197,7 +198,7 @@ pub(crate) async fn publish<Db: Database>(
     tx.commit().await.expect("a commit");
 }
 
-/// Something random that is the same in every run.
+/// Random numbers that are the same in every run.
 pub(crate) struct Random(u64);
 
 impl Random {
@@ -216,12 +217,12 @@ impl Random {
     }
 }
 
-/// That many retries, a few milliseconds apart.
+/// A policy of `retries` retries, 5 ms apart.
 pub(crate) fn quick(retries: u32) -> Retry {
-    let millis = Duration::from_millis(5);
+    let delay = Duration::from_millis(5);
     Retry::builder()
         .max_retries(retries)
-        .fixed(millis)
+        .fixed(delay)
         .build()
         .expect("a policy")
 }
@@ -253,11 +254,11 @@ pub(crate) async fn third(
     scene.play("third", &event, meta)
 }
 
-/// Waits until it is so; panics after a minute.
-pub(crate) async fn eventually(what: &str, so: impl AsyncFn() -> bool) {
+/// Waits until `holds` returns `true`; panics after 60 seconds. `what` names the condition.
+pub(crate) async fn eventually(what: &str, holds: impl AsyncFn() -> bool) {
     let limit = Duration::from_secs(60);
     let waited = tokio::time::timeout(limit, async {
-        while !so().await {
+        while !holds().await {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     });
@@ -266,7 +267,7 @@ pub(crate) async fn eventually(what: &str, so: impl AsyncFn() -> bool) {
     }
 }
 
-/// Whether these are 1, 2, 3 and so on, without a gap.
+/// Whether the numbers are 1, 2, 3 and so on, without a gap.
 pub(crate) fn count_up(attempts: &[u32]) -> bool {
     attempts.iter().zip(1..).all(|(attempt, n)| *attempt == n)
 }

@@ -1,4 +1,4 @@
-//! Pools that are smaller than what the dispatcher would like to have.
+//! Pools with fewer connections than the dispatcher keeps when it can.
 
 use outbox::{Database, Registry};
 use outbox_tests::on_each_database;
@@ -6,7 +6,7 @@ use sqlx::{Connection, Pool, pool::PoolOptions};
 
 use crate::scene::{Scene, first, publish, second};
 
-/// A pool of so many connections to the same database.
+/// A pool of at most `connections` connections to the same database.
 async fn small<Db: Database>(pool: &Pool<Db>, connections: u32) -> Pool<Db>
 where
     <Db::Connection as Connection>::Options: Clone,
@@ -18,7 +18,7 @@ where
 }
 
 on_each_database! {
-    async fn one_or_two_connections_are_enough(db) {
+    async fn a_pool_of_one_two_or_three_connections_is_enough(db) {
         for connections in [1, 2, 3] {
             let pool = small(&db.pool, connections).await;
             let scene = Scene::with(|event, meta| match (event.n % 10, meta.attempt()) {

@@ -1,4 +1,4 @@
-//! Several handlers of one record, and handlers that fail in their own ways.
+//! Several handlers of one record, and the ways in which a handler can fail.
 
 use std::{
     sync::{
@@ -40,9 +40,9 @@ async fn sleeps(
     }
 }
 
-/// How many run at once, and the most there were.
+/// The number of invocations that run now, and the highest number so far.
 #[derive(Debug, Default)]
-struct Gauge {
+struct Concurrency {
     now: AtomicUsize,
     most: AtomicUsize,
 }
@@ -51,13 +51,13 @@ struct Gauge {
 async fn two_at_once(
     event: Step,
     meta: &Metadata,
-    State(gauge): State<Arc<Gauge>>,
+    State(concurrency): State<Arc<Concurrency>>,
     State(scene): State<Scene>,
 ) -> Result<(), HandlerError> {
-    let now = gauge.now.fetch_add(1, Ordering::AcqRel) + 1;
-    gauge.most.fetch_max(now, Ordering::AcqRel);
+    let now = concurrency.now.fetch_add(1, Ordering::AcqRel) + 1;
+    concurrency.most.fetch_max(now, Ordering::AcqRel);
     tokio::time::sleep(Duration::from_millis(1)).await;
-    gauge.now.fetch_sub(1, Ordering::AcqRel);
+    concurrency.now.fetch_sub(1, Ordering::AcqRel);
     scene.play("two-at-once", &event, meta)
 }
 
@@ -89,7 +89,7 @@ on_each_database! {
         assert_eq!(database::number(&db.pool, failures).await, 2);
     }
 
-    async fn a_handler_that_failed_for_good_keeps_the_record_and_nothing_else(db) {
+    async fn a_permanent_failure_keeps_the_record_open_and_no_other_delivery(db) {
         let scene = Scene::with(|_, meta| match meta.handler_id() {
             "second" => Err(HandlerError::permanent("never")),
             _ => Ok(()),
@@ -107,7 +107,7 @@ on_each_database! {
         assert_eq!(scene.tried().len(), 3);
     }
 
-    async fn a_fallback_completes_what_failed_for_good(db) {
+    async fn a_fallback_completes_a_delivery_that_failed_permanently(db) {
         let scene = Scene::with(|event, _| match event.n {
             1 => Err("never".into()),
             _ => Ok(()),
@@ -124,7 +124,7 @@ on_each_database! {
         assert_eq!(fallbacks.load(Ordering::Acquire), 1);
     }
 
-    async fn a_panic_is_a_failure_of_its_record(db) {
+    async fn a_panic_fails_only_its_own_record(db) {
         let scene = Scene::with(|event, meta| {
             assert!(event.n != 1 || meta.attempt() > 2, "this panic is part of the test");
             Ok(())
@@ -140,7 +140,7 @@ on_each_database! {
         assert_eq!(kinds, ["panicked", "panicked"]);
     }
 
-    async fn a_handler_that_exceeds_its_time_is_tried_again(db) {
+    async fn a_handler_that_exceeds_its_timeout_is_retried(db) {
         let scene = Scene::new();
         let registry = Registry::builder().handler::<sleeps>();
         let outbox = scene.outbox_of(&db.pool, registry).build().await.unwrap();
@@ -153,13 +153,13 @@ on_each_database! {
         assert_eq!(kinds, ["timed_out"]);
     }
 
-    async fn no_more_run_at_once_than_the_handler_says(db) {
+    async fn a_handler_never_runs_more_invocations_at_once_than_its_concurrency(db) {
         let scene = Scene::with(|event, meta| match (event.n, meta.attempt()) {
             (0, 1) => Err("once".into()),
             _ => Ok(()),
         });
-        let gauge = Arc::new(Gauge::default());
-        let registry = Registry::builder().handler::<two_at_once>().state(Arc::clone(&gauge));
+        let concurrency = Arc::new(Concurrency::default());
+        let registry = Registry::builder().handler::<two_at_once>().state(Arc::clone(&concurrency));
         let outbox = scene.outbox_of(&db.pool, registry).build().await.unwrap();
         let mut tx = db.pool.begin().await.unwrap();
         for n in 0..200 {
@@ -169,7 +169,7 @@ on_each_database! {
         let dispatcher = outbox.start().await.unwrap();
         scene.seen_at_least(200).await;
         dispatcher.shutdown().await.unwrap();
-        assert_eq!(gauge.most.load(Ordering::Acquire), 2);
+        assert_eq!(concurrency.most.load(Ordering::Acquire), 2);
         assert_eq!(scene.seen().len(), 200);
     }
 }

@@ -1,4 +1,4 @@
-//! Stopping: what runs finishes or is delivered again, and nobody has to wait.
+//! Shutdown: running records finish or are delivered again, and peers take over at once.
 
 use std::{
     sync::{
@@ -19,11 +19,11 @@ use sqlx::{Sqlite, SqlitePool, pool::PoolConnection};
 
 use crate::scene::{Scene, Step, config, eventually, first, publish};
 
-/// How long the handler takes, and how often it has begun.
+/// How long the handler takes, and how often it has started.
 #[derive(Debug, Default)]
 struct Work {
     millis: AtomicU64,
-    begun: AtomicUsize,
+    started: AtomicUsize,
 }
 
 #[outbox_handler(id = "works")]
@@ -33,7 +33,7 @@ async fn works(
     State(work): State<Arc<Work>>,
     State(scene): State<Scene>,
 ) -> Result<(), HandlerError> {
-    work.begun.fetch_add(1, Ordering::AcqRel);
+    work.started.fetch_add(1, Ordering::AcqRel);
     tokio::time::sleep(Duration::from_millis(work.millis.load(Ordering::Acquire))).await;
     scene.play("works", &event, meta)
 }
@@ -50,16 +50,16 @@ fn registry(work: &Arc<Work>) -> RegistryBuilder {
         .state(Arc::clone(work))
 }
 
-/// Leases of a second.
+/// Leases of one second.
 fn short_leases() -> Config {
     let mut config = config();
     config.locking.lease = Some(Duration::from_secs(1));
     config
 }
 
-async fn has_begun(work: &Work, count: usize) {
-    eventually("work to begin", async || {
-        work.begun.load(Ordering::Acquire) == count
+async fn has_started(work: &Work, count: usize) {
+    eventually("invocations to start", async || {
+        work.started.load(Ordering::Acquire) == count
     })
     .await;
 }
@@ -69,14 +69,14 @@ const ALL: &str = "select count(*) from outbox_lease";
 const COMPLETED: &str = "select count(*) from outbox_record where status = 'completed'";
 
 on_each_database! {
-    async fn what_runs_finishes_and_is_not_delivered_again(db) {
+    async fn running_records_finish_and_are_not_delivered_again(db) {
         let (scene, work) = (Scene::new(), takes(200));
         let outbox = scene.outbox_of(&db.pool, registry(&work)).build().await.unwrap();
         let dispatcher = outbox.start().await.unwrap();
         for key in ["a", "b", "c"] {
             publish(&outbox, &db.pool, key, [1, 2]).await;
         }
-        has_begun(&work, 3).await;
+        has_started(&work, 3).await;
         assert!(database::number(&db.pool, OWNED).await > 0);
         dispatcher.shutdown().await.unwrap();
         assert_eq!(scene.seen().len(), 3);
@@ -92,36 +92,36 @@ on_each_database! {
         for key in ["a", "b", "c"] {
             assert_eq!(scene.steps("works", key), [1, 2]);
         }
-        assert_eq!(work.begun.load(Ordering::Acquire), 6);
+        assert_eq!(work.started.load(Ordering::Acquire), 6);
     }
 
-    async fn a_handler_that_had_finished_does_not_run_again_with_one_that_had_not(db) {
+    async fn a_finished_handler_does_not_run_again_with_an_unfinished_one(db) {
         let (scene, work) = (Scene::new(), takes(60_000));
         let both = || registry(&work).handler::<first>();
         let outbox = scene.outbox_of(&db.pool, both()).build().await.unwrap();
         let dispatcher = outbox.start().await.unwrap();
         assert!(matches!(outbox.start().await, Err(Error::AlreadyRunning)));
         publish(&outbox, &db.pool, "a", 0..3).await;
-        eventually("the quick handler", async || scene.steps("first", "a").len() == 3).await;
-        has_begun(&work, 1).await;
+        eventually("the quick handler to finish", async || scene.steps("first", "a").len() == 3).await;
+        has_started(&work, 1).await;
         dispatcher.shutdown_within(Duration::from_millis(50)).await.unwrap();
 
         work.millis.store(0, Ordering::Release);
         let outbox = scene.outbox_of(&db.pool, both()).build().await.unwrap();
         let dispatcher = outbox.start().await.unwrap();
-        eventually("everything", async || database::number(&db.pool, COMPLETED).await == 3).await;
+        eventually("all records to be completed", async || database::number(&db.pool, COMPLETED).await == 3).await;
         dispatcher.shutdown_within(Duration::MAX).await.unwrap();
         assert_eq!(scene.steps("first", "a"), [0, 1, 2]);
         assert_eq!(scene.steps("works", "a"), [0, 1, 2]);
         assert_eq!(scene.attempts("works", "a", 0), [1]);
     }
 
-    async fn what_takes_too_long_is_stopped_and_delivered_again_without_a_failure(db) {
+    async fn a_handler_that_exceeds_the_grace_time_is_cancelled_and_runs_again_without_a_failure(db) {
         let (scene, work) = (Scene::new(), takes(600_000));
         let outbox = scene.outbox_of(&db.pool, registry(&work)).build().await.unwrap();
         let dispatcher = outbox.start().await.unwrap();
         publish(&outbox, &db.pool, "a", [1, 2]).await;
-        has_begun(&work, 1).await;
+        has_started(&work, 1).await;
         dispatcher.shutdown_within(Duration::from_millis(50)).await.unwrap();
         assert_eq!(database::number(&db.pool, OWNED).await, 0);
         assert_eq!(database::number(&db.pool, "select count(*) from outbox_failure").await, 0);
@@ -133,59 +133,59 @@ on_each_database! {
         dispatcher.shutdown().await.unwrap();
         assert_eq!(scene.steps("works", "a"), [1, 2]);
         assert!(scene.tried().iter().all(|tried| tried.attempt == 1));
-        assert_eq!(work.begun.load(Ordering::Acquire), 3);
+        assert_eq!(work.started.load(Ordering::Acquire), 3);
     }
 
-    async fn another_takes_over_at_once_after_a_stop(db) {
+    async fn a_peer_takes_over_at_once_after_a_shutdown(db) {
         let (scene, work) = (Scene::new(), takes(0));
         let outbox = scene.outbox_of(&db.pool, registry(&work)).build().await.unwrap();
         let dispatcher = outbox.start().await.unwrap();
-        // It owns nothing yet, and asks again within a third of its lease.
+        // The peer owns nothing yet. It claims again within a third of its lease.
         let other = scene.outbox_of(&db.pool, registry(&work)).config(short_leases()).build().await.unwrap();
-        let heir = other.start().await.unwrap();
+        let successor = other.start().await.unwrap();
         dispatcher.shutdown().await.unwrap();
         publish(&outbox, &db.pool, "a", [1]).await;
         scene.seen_at_least(1).await;
-        heir.shutdown().await.unwrap();
+        successor.shutdown().await.unwrap();
         assert_eq!(database::number(&db.pool, OWNED).await, 0);
     }
 
-    async fn a_dropped_dispatcher_is_replaced_when_its_lease_has_run_out(db) {
+    async fn a_dropped_dispatcher_is_replaced_when_its_lease_has_expired(db) {
         let (scene, work) = (Scene::new(), takes(600_000));
         let outbox = scene.outbox_of(&db.pool, registry(&work)).config(short_leases()).build().await.unwrap();
         let dispatcher = outbox.start().await.unwrap();
         publish(&outbox, &db.pool, "a", [1, 2]).await;
-        has_begun(&work, 1).await;
+        has_started(&work, 1).await;
         drop(dispatcher);
         work.millis.store(0, Ordering::Release);
         let other = scene.outbox_of(&db.pool, registry(&work)).config(short_leases()).build().await.unwrap();
-        let heir = other.start().await.unwrap();
+        let successor = other.start().await.unwrap();
         scene.seen_at_least(2).await;
-        heir.shutdown().await.unwrap();
+        successor.shutdown().await.unwrap();
         assert_eq!(scene.steps("works", "a"), [1, 2]);
         assert!(scene.tried().iter().all(|tried| tried.attempt == 1));
-        assert_eq!(work.begun.load(Ordering::Acquire), 3);
+        assert_eq!(work.started.load(Ordering::Acquire), 3);
     }
 
-    async fn a_stop_that_takes_longer_than_a_lease_hands_nothing_over_too_early(db) {
+    async fn a_shutdown_longer_than_the_lease_hands_no_partition_over_too_early(db) {
         let (scene, work) = (Scene::new(), takes(2500));
         let outbox = scene.outbox_of(&db.pool, registry(&work)).config(short_leases()).build().await.unwrap();
         let dispatcher = outbox.start().await.unwrap();
         publish(&outbox, &db.pool, "a", [1, 2]).await;
-        has_begun(&work, 1).await;
+        has_started(&work, 1).await;
         work.millis.store(0, Ordering::Release);
         let other = scene.outbox_of(&db.pool, registry(&work)).config(short_leases()).build().await.unwrap();
-        let heir = other.start().await.unwrap();
+        let successor = other.start().await.unwrap();
         dispatcher.shutdown().await.unwrap();
         scene.seen_at_least(2).await;
-        heir.shutdown().await.unwrap();
+        successor.shutdown().await.unwrap();
         assert_eq!(scene.steps("works", "a"), [1, 2]);
-        assert_eq!(work.begun.load(Ordering::Acquire), 2);
+        assert_eq!(work.started.load(Ordering::Acquire), 2);
     }
 }
 
-/// Holds SQLite's only write lock until it is dropped or committed: every statement that writes
-/// hangs.
+/// Takes SQLite's only write lock. Until the connection commits or is dropped, every statement that
+/// writes hangs.
 async fn lock_database(db: &Fresh<Sqlite>) -> PoolConnection<Sqlite> {
     let mut other = db.pool.acquire().await.expect("a connection");
     let lock = sqlx::query("begin immediate").execute(&mut *other).await;
@@ -199,14 +199,14 @@ async fn unlock_database(mut other: PoolConnection<Sqlite>) {
 }
 
 #[tokio::test]
-async fn what_finishes_while_the_database_hangs_is_not_delivered_again() {
+async fn a_record_that_finishes_while_the_database_hangs_is_not_delivered_again() {
     let db = database::sqlite::fresh().await;
     let (scene, work) = (Scene::new(), takes(400));
-    let outbox = scene.outbox_of(&db.pool, registry(&work)).build();
-    let outbox = outbox.await.expect("an outbox");
+    let builder = scene.outbox_of(&db.pool, registry(&work));
+    let outbox = builder.build().await.expect("an outbox");
     let dispatcher = outbox.start().await.expect("a dispatcher");
     publish(&outbox, &db.pool, "a", [1]).await;
-    has_begun(&work, 1).await;
+    has_started(&work, 1).await;
     let lock = lock_database(&db).await;
     // The handler ends before the deadline, the database answers after it.
     let stop = tokio::spawn(dispatcher.shutdown_within(Duration::from_millis(700)));
@@ -218,23 +218,26 @@ async fn what_finishes_while_the_database_hangs_is_not_delivered_again() {
 }
 
 #[tokio::test]
-async fn nothing_is_written_after_the_shutdown_has_returned() {
+async fn the_dispatcher_writes_nothing_after_the_shutdown_has_returned() {
     let db = database::sqlite::fresh().await;
-    let impatient = (*db.pool.connect_options()).clone();
-    let impatient = impatient.busy_timeout(Duration::from_millis(50));
-    let pool = SqlitePool::connect_with(impatient).await.expect("SQLite");
+    let short_timeout = (*db.pool.connect_options())
+        .clone()
+        .busy_timeout(Duration::from_millis(50));
+    let pool = SqlitePool::connect_with(short_timeout)
+        .await
+        .expect("SQLite");
     let (scene, work) = (Scene::new(), takes(300));
-    let outbox = scene.outbox_of(&pool, registry(&work)).build();
-    let outbox = outbox.await.expect("an outbox");
+    let builder = scene.outbox_of(&pool, registry(&work));
+    let outbox = builder.build().await.expect("an outbox");
     let dispatcher = outbox.start().await.expect("a dispatcher");
     publish(&outbox, &pool, "a", [1]).await;
-    has_begun(&work, 1).await;
+    has_started(&work, 1).await;
     let lock = lock_database(&db).await;
     let stop = dispatcher.shutdown_within(Duration::from_millis(500));
     stop.await.expect("a shutdown");
     assert_eq!(scene.steps("works", "a"), [1]);
     unlock_database(lock).await;
-    // A task that tried again would do so every two seconds at least.
+    // A task that still retried would do so at least every two seconds.
     tokio::time::sleep(Duration::from_secs(3)).await;
     assert_eq!(database::sqlite::number(&db.pool, COMPLETED).await, 0);
 }

@@ -1,5 +1,5 @@
-//! A process is gone from one moment to the next: what it had begun is carried on by another, in
-//! order, and with the attempts that were made.
+//! A process disappears without a shutdown. Another process continues its lanes in order, and
+//! counts the attempts that the first one made.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use crate::{
     scene::{Scene, Step, config, count_up, eventually, first, publish, second},
 };
 
-/// What the first process comes to, before it is gone.
+/// How invocations of the first process end.
 fn fails(event: &Step, meta: &Metadata) -> Result<(), HandlerError> {
     match (&*event.key, event.n) {
         ("failed", 2) => Err(HandlerError::permanent("never")),
@@ -21,7 +21,7 @@ fn fails(event: &Step, meta: &Metadata) -> Result<(), HandlerError> {
     }
 }
 
-/// Where the database does not tell when a session ends, the lease has to run out.
+/// SQLite does not report that a session has ended. There the lease has to expire first.
 fn short_leases(one_writer: bool) -> Config {
     let mut config = config();
     if one_writer {
@@ -31,10 +31,10 @@ fn short_leases(one_writer: bool) -> Config {
 }
 
 on_each_database! {
-    async fn lanes_go_on_where_a_dead_process_left_them(db) {
+    async fn a_process_continues_the_lanes_of_a_dead_one(db) {
         let registry = || Registry::builder().handler::<first>().handler::<second>();
-        let (dies, carries_on) = (Scene::with(fails), Scene::with(|event, _| match &*event.key {
-            // It stays failed until it is replayed.
+        let (dies, successor) = (Scene::with(fails), Scene::with(|event, _| match &*event.key {
+            // The delivery stays failed until it is replayed.
             "failed" if event.n == 2 => Err(HandlerError::permanent("never")),
             _ => Ok(()),
         }));
@@ -45,8 +45,9 @@ on_each_database! {
         for key in ["failed", "retried", "half"] {
             publish(&outbox, &pool, key, 1..=4).await;
         }
-        // Blocked with others parked behind it; retrying; half done.
-        eventually("failures", async || {
+                // One lane is blocked and has parked deliveries, one is retrying, and in one only one of
+                // two handlers is done.
+                eventually("failures", async || {
             let failed = "select count(*) from outbox_delivery where status = 'failed'";
             let waiting = "select count(*) from outbox_delivery where status = 'waiting'";
             database::number(&db.pool, failed).await == 2
@@ -55,36 +56,36 @@ on_each_database! {
                 && dies.attempts("second", "half", 1).len() > 3
         }).await;
         assert_eq!(dies.steps("first", "half"), [1, 2, 3, 4]);
-        // Not stopped: gone.
+        // Without a shutdown.
         drop(dispatcher);
         pool.close().await;
-        let gone = Instant::now();
+        let died_at = Instant::now();
 
         let pool = another_pool(&db.pool).await;
-        let outbox = carries_on.outbox_of(&pool, registry()).config(settings).build().await.unwrap();
+        let outbox = successor.outbox_of(&pool, registry()).config(settings).build().await.unwrap();
         let dispatcher = outbox.start().await.unwrap();
-        eventually("the retried key to go on", async || {
-            carries_on.steps("first", "retried") == [1, 2, 3, 4]
-                && carries_on.steps("second", "retried") == [1, 2, 3, 4]
-                && carries_on.steps("second", "half") == [1, 2, 3, 4]
+        eventually("the successor to complete the open deliveries", async || {
+            successor.steps("first", "retried") == [1, 2, 3, 4]
+                && successor.steps("second", "retried") == [1, 2, 3, 4]
+                && successor.steps("second", "half") == [1, 2, 3, 4]
         }).await;
-        println!("carried on {:?} after it was gone", gone.elapsed());
-        assert!(gone.elapsed() < Duration::from_secs(20), "{:?}", gone.elapsed());
-        // What it had finished is not done again; of what it tried, at most the last attempt is.
-        assert!(carries_on.steps("first", "half").is_empty());
-        assert!(carries_on.steps("first", "failed").is_empty());
+        println!("the lanes were complete {:?} after the process died", died_at.elapsed());
+        assert!(died_at.elapsed() < Duration::from_secs(20), "{:?}", died_at.elapsed());
+        // The successor repeats no finished record, and at most the last attempt of a failed one.
+        assert!(successor.steps("first", "half").is_empty());
+        assert!(successor.steps("first", "failed").is_empty());
         for (handler, key) in [("first", "retried"), ("second", "half")] {
-            let (before, after) = (dies.attempts(handler, key, 1), carries_on.attempts(handler, key, 1));
+            let (before, after) = (dies.attempts(handler, key, 1), successor.attempts(handler, key, 1));
             assert!(count_up(&before), "{before:?}");
             let last = *before.last().unwrap();
             assert!(after == [last] || after == [last + 1], "{before:?}, then {after:?}");
         }
-        // The blocked one is still blocked, in order.
+        // The blocked lane is still blocked, and its records are in order.
         publish(&outbox, &pool, "failed", [5]).await;
         database::replay(&db.pool).await;
         outbox.wake();
-        eventually("the second try of what failed", async || carries_on.attempts("first", "failed", 2).len() == 1).await;
-        assert!(carries_on.steps("first", "failed").is_empty());
+        eventually("the second attempt of the failed record", async || successor.attempts("first", "failed", 2).len() == 1).await;
+        assert!(successor.steps("first", "failed").is_empty());
         dispatcher.shutdown().await.unwrap();
         let parked = format!("select {} from outbox_delivery where status = 'waiting'", database::KEY);
         assert_eq!(database::texts(&db.pool, &parked).await, ["failed"; 6]);

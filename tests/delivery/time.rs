@@ -1,4 +1,4 @@
-//! Due times, by the database's clock, and how often a record is tried.
+//! Due times by the database's clock, and the number of retries of a record.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use outbox_tests::on_each_database;
 use crate::scene::{Scene, eventually, publish, quick, step};
 
 on_each_database! {
-    async fn a_delay_and_a_time_are_kept_by_the_database_s_clock(db) {
+    async fn records_are_due_by_the_clock_of_the_database(db) {
         let scene = Scene::new();
         let outbox = scene.outbox(&db.pool).build().await.unwrap();
         let dispatcher = outbox.start().await.unwrap();
@@ -29,11 +29,12 @@ on_each_database! {
         }
         tx.commit().await.unwrap();
         outbox.wake();
-        // First what was seen, then what time it is: what is not due after that was not before.
-        let not_due = format!("select {} from outbox_record where due_at > {}", database::KEY, database::NOW);
+        // The loop reads the seen records first and the records that are not due after that. A
+        // record in both lists was handled before it was due.
+        let select_not_due = format!("select {} from outbox_record where due_at > {}", database::KEY, database::NOW);
         loop {
             let seen = scene.seen();
-            let not_due = database::texts(&db.pool, &not_due).await;
+            let not_due = database::texts(&db.pool, &select_not_due).await;
             assert!(seen.iter().all(|seen| !not_due.contains(&seen.key)), "{seen:?} {not_due:?}");
             if not_due == ["never"] {
                 break;
@@ -47,7 +48,7 @@ on_each_database! {
         assert!(scene.seen().iter().all(|seen| seen.attempt == 1));
     }
 
-    async fn an_application_clock_that_is_wrong_by_an_hour_makes_no_difference(db) {
+    async fn an_application_clock_that_is_wrong_by_an_hour_changes_no_due_time(db) {
         let hour = SignedDuration::from_hours(1);
         for wrong in [hour, -hour] {
             let clock = ManualClock::at(SystemClock.now() + wrong);
@@ -60,8 +61,8 @@ on_each_database! {
             let now: Timestamp = database::texts(&db.pool, &database::text_in(0)).await[0].parse().unwrap();
             let mut tx = db.pool.begin().await.unwrap();
             let (soon, at, never) = (step("soon", 1), step("at", 1), step("never", 1));
-            let millis = Duration::from_millis(20);
-            assert!(outbox.schedule(&soon).delay(millis).send(&mut tx).await.is_ok());
+            let delay = Duration::from_millis(20);
+            assert!(outbox.schedule(&soon).delay(delay).send(&mut tx).await.is_ok());
             assert!(outbox.schedule(&at).at(now).send(&mut tx).await.is_ok());
             let later = now + SignedDuration::from_mins(30);
             assert!(outbox.schedule(&never).at(later).send(&mut tx).await.is_ok());
@@ -69,7 +70,7 @@ on_each_database! {
             scene.seen_at_least(2).await;
             tokio::time::sleep(Duration::from_millis(200)).await;
             dispatcher.shutdown().await.unwrap();
-            // Each was tried twice: the delay of a retry is the database's too.
+            // Each had two attempts: the delay of a retry follows the database's clock too.
             assert_eq!(scene.attempts("first", "soon", 1), [1, 2]);
             assert_eq!(scene.attempts("first", "at", 1), [1, 2]);
             assert!(scene.attempts("first", "never", 1).is_empty());
@@ -78,7 +79,7 @@ on_each_database! {
         }
     }
 
-    async fn a_delayed_record_takes_its_place_behind_what_its_lane_waits_for(db) {
+    async fn a_delayed_record_waits_behind_the_failed_record_of_its_lane(db) {
         let scene = Scene::with(|event, _| match event.n {
             1 => Err("never".into()),
             _ => Ok(()),
@@ -86,7 +87,7 @@ on_each_database! {
         let outbox = scene.outbox(&db.pool).retry_policy(quick(0)).build().await.unwrap();
         let dispatcher = outbox.start().await.unwrap();
         publish(&outbox, &db.pool, "a", [1]).await;
-        // On a busy machine the delayed one would be due before the first is read.
+        // On a busy machine the delayed record could be due before the dispatcher reads the first.
         let failed = "select count(*) from outbox_delivery where status = 'failed'";
         eventually("the failure", async || database::number(&db.pool, failed).await == 1).await;
         let mut tx = db.pool.begin().await.unwrap();
@@ -100,7 +101,7 @@ on_each_database! {
         assert!(scene.attempts("first", "a", 2).is_empty());
     }
 
-    async fn the_record_s_own_number_of_retries_wins_over_the_policy(db) {
+    async fn the_retry_limit_of_a_record_wins_over_the_policy(db) {
         for (policy, own, attempts) in [(u32::MAX, 0, vec![1]), (0, 2, vec![1, 2, 3])] {
             let scene = Scene::with(|_, _| Err("never".into()));
             let outbox = scene.outbox(&db.pool).retry_policy(quick(policy)).build().await.unwrap();
@@ -116,7 +117,7 @@ on_each_database! {
         }
     }
 
-    async fn a_pinned_number_of_retries_holds_under_another_configuration(db) {
+    async fn a_pinned_retry_limit_holds_under_another_configuration(db) {
         let json = r#"{ "retry": { "max-retries": 2, "pin-at-schedule": true } }"#;
         let config: Config = serde_json::from_str(json).unwrap();
         let publisher = Outbox::builder(db.pool.clone())

@@ -1,4 +1,4 @@
-//! Handlers that take a `Tx`: their effects in the database happen exactly once.
+//! Handlers that take a `Tx`: the database keeps their effects exactly once.
 
 use std::{
     process::Stdio,
@@ -19,14 +19,15 @@ use tokio::io::{AsyncBufReadExt as _, BufReader};
 
 use crate::scene::{eventually, quick};
 
-/// How often the handlers were invoked, and how often the first of them is to fail.
+/// How often each handler was invoked.
 #[derive(Clone, Default)]
 struct Calls {
     transactional: Arc<AtomicU32>,
     plain: Arc<AtomicU32>,
 }
 
-/// Fails after its write the first two times.
+/// The handlers and tests of one database. `effect` fails after its write in the first two
+/// attempts.
 macro_rules! handlers {
     ($($database:ident on $Db:ty,)*) => {$(
         mod $database {
@@ -80,7 +81,7 @@ macro_rules! handlers {
                     dispatcher.shutdown().await.unwrap();
                     let made = calls.transactional.load(Ordering::Relaxed);
                     match stringify!($database) {
-                        // May repeat one after a deadlock with the dispatcher's own writing.
+                        // The dispatcher repeats an attempt after a deadlock with its own writer.
                         "mysql" => assert!((60..70).contains(&made), "{made}"),
                         _ => assert_eq!(made, 60),
                     }
@@ -115,8 +116,8 @@ macro_rules! handlers {
                 Ok(())
             }
 
-            /// Whoever looks, whenever: a process that is killed there leaves one effect.
-            #[tokio::test]
+                        /// A process that is killed at any moment therefore leaves one effect.
+                        #[tokio::test]
             async fn an_effect_and_its_completion_are_never_seen_apart() {
                 let db = outbox_tests::database::$database::fresh().await;
                 sqlx::query(TABLE).execute(&db.pool).await.unwrap();
@@ -129,7 +130,7 @@ macro_rules! handlers {
                 }
                 tx.commit().await.unwrap();
                 let dispatcher = outbox.start().await.unwrap();
-                // One statement sees one moment.
+                // One statement reads both counts from the same snapshot.
                 let both = "select (select count(*) from effect),
                     (select count(*) from outbox_record where status = 'completed')";
                 eventually("all effects", async || {
@@ -141,9 +142,9 @@ macro_rules! handlers {
                 dispatcher.shutdown().await.unwrap();
             }
 
-            /// As a database does by itself after a deadlock; the first time only.
-            #[outbox_handler(id = "gives-up")]
-            async fn gives_up(event: Effect, meta: &Metadata, mut tx: Tx<'_, $Db>) -> Result<(), HandlerError> {
+            /// Ends the transaction in its first attempt, as a database does after a deadlock.
+            #[outbox_handler(id = "ends-transaction")]
+            async fn ends_transaction(event: Effect, meta: &Metadata, mut tx: Tx<'_, $Db>) -> Result<(), HandlerError> {
                 event.write_sql().execute(&mut *tx).await?;
                 if meta.attempt() == 1 {
                     sqlx::query("rollback").execute(&mut *tx).await?;
@@ -152,11 +153,11 @@ macro_rules! handlers {
             }
 
             #[tokio::test]
-            async fn a_transaction_that_the_database_ended_completes_nothing() {
+            async fn a_transaction_that_the_database_ended_completes_no_record() {
                 let db = outbox_tests::database::$database::fresh().await;
                 sqlx::query(TABLE).execute(&db.pool).await.unwrap();
                 let outbox = Outbox::builder(db.pool.clone())
-                    .registry(Registry::builder().handler::<gives_up>())
+                    .registry(Registry::builder().handler::<ends_transaction>())
                     .retry_policy(quick(0)).build().await.unwrap();
                 let mut tx = db.pool.begin().await.unwrap();
                 outbox.publish(&mut tx, &Effect { key: "a".to_owned(), n: 1 }).await.unwrap();
@@ -169,7 +170,7 @@ macro_rules! handlers {
             }
 
             #[tokio::test]
-            async fn killed_between_its_write_and_its_completion_it_leaves_one_effect() {
+            async fn a_process_killed_between_write_and_completion_leaves_one_effect() {
                 let db = outbox_tests::database::$database::fresh().await;
                 sqlx::query(TABLE).execute(&db.pool).await.unwrap();
                 let mut tx = db.pool.begin().await.unwrap();
@@ -222,14 +223,14 @@ async fn kill_after_its_write(url: &str) {
         .expect("the victim");
     let output = victim.stdout.take().expect("its output");
     let mut lines = BufReader::new(output).lines();
-    let line = tokio::time::timeout(Duration::from_secs(30), lines.next_line()).await;
-    let line = line.expect("in time").expect("a line");
+    let read = tokio::time::timeout(Duration::from_secs(30), lines.next_line()).await;
+    let line = read.expect("in time").expect("a line");
     assert_eq!(line.as_deref(), Some("written"));
     victim.kill().await.expect("to be killed");
 }
 
 #[tokio::test]
-async fn a_transaction_of_another_database_is_an_error_at_the_start() {
+async fn a_handler_with_a_transaction_of_another_database_fails_the_build() {
     let pool = sqlx::SqlitePool::connect_lazy("sqlite::memory:").unwrap();
     let registry = Registry::builder()
         .handler::<postgres::effect>()

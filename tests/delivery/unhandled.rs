@@ -1,4 +1,4 @@
-//! Events that nothing here handles, and handlers with a new name.
+//! Events without a handler, and handlers with a new id.
 
 use std::sync::{
     Arc,
@@ -26,7 +26,7 @@ async fn new(event: Step, meta: &Metadata, State(scene): State<Scene>) -> Result
 const UNHANDLED: &str = "select count(*) from outbox_record where status = 'unhandled'";
 
 on_each_database! {
-    async fn an_event_without_a_handler_stays_until_there_is_one(db) {
+    async fn a_record_without_a_handler_stays_until_a_handler_exists(db) {
         let scene = Scene::new();
         let received = Notes::default();
         let registry = Registry::builder().handler::<notes>().state(Arc::clone(&received));
@@ -39,7 +39,7 @@ on_each_database! {
         tx.commit().await.unwrap();
         publish(&outbox, &db.pool, "a", 4..=5).await;
         eventually("the note", async || received.lock().unwrap().len() == 1).await;
-        eventually("five to stay", async || database::number(&db.pool, UNHANDLED).await == 5).await;
+        eventually("five unhandled records", async || database::number(&db.pool, UNHANDLED).await == 5).await;
         dispatcher.shutdown().await.unwrap();
         let of_steps = "select count(*) from outbox_delivery d join outbox_record r on r.id = d.record_id where r.event = 'step'";
         assert_eq!(database::number(&db.pool, of_steps).await, 0);
@@ -56,7 +56,7 @@ on_each_database! {
         assert_eq!(database::number(&db.pool, UNHANDLED).await, 0);
     }
 
-    async fn more_than_one_page_of_them_is_taken_over(db) {
+    async fn a_new_handler_gets_more_than_one_page_of_unhandled_records(db) {
         let scene = Scene::new();
         let registry = Registry::builder().handler::<notes>().state(Notes::default());
         let outbox = scene.outbox_of(&db.pool, registry).build().await.unwrap();
@@ -64,7 +64,7 @@ on_each_database! {
         for key in 0..6 {
             publish(&outbox, &db.pool, &key.to_string(), 0..1000).await;
         }
-        eventually("all to stay", async || database::number(&db.pool, UNHANDLED).await == 6000).await;
+        eventually("6000 unhandled records", async || database::number(&db.pool, UNHANDLED).await == 6000).await;
         dispatcher.shutdown().await.unwrap();
         let registry = Registry::builder().handler::<first>();
         let outbox = scene.outbox_of(&db.pool, registry).build().await.unwrap();
@@ -77,11 +77,11 @@ on_each_database! {
         }
     }
 
-    async fn a_handler_with_a_new_id_takes_over_what_waits_under_the_old_one(db) {
-        let mended = Arc::new(AtomicBool::new(false));
-        let is_mended = Arc::clone(&mended);
+    async fn a_handler_with_a_new_id_gets_the_deliveries_of_its_old_id(db) {
+        let repaired = Arc::new(AtomicBool::new(false));
+        let is_repaired = Arc::clone(&repaired);
         let scene = Scene::with(move |event, _| match (&*event.key, event.n) {
-            ("failed" | "retrying", 1) if !is_mended.load(Ordering::Acquire) => match &*event.key {
+            ("failed" | "retrying", 1) if !is_repaired.load(Ordering::Acquire) => match &*event.key {
                 "failed" => Err(HandlerError::permanent("broken")),
                 _ => Err("broken".into()),
             },
@@ -93,13 +93,13 @@ on_each_database! {
         publish(&outbox, &db.pool, "failed", 1..=3).await;
         publish(&outbox, &db.pool, "retrying", 1..=3).await;
         let waiting = "select count(*) from outbox_delivery where status = 'waiting'";
-        eventually("four to wait", async || database::number(&db.pool, waiting).await == 4).await;
+        eventually("four waiting deliveries", async || database::number(&db.pool, waiting).await == 4).await;
         dispatcher.shutdown().await.unwrap();
         publish(&outbox, &db.pool, "failed", [4]).await;
 
         let registry = Registry::builder().handler::<new>();
         let outbox = scene.outbox_of(&db.pool, registry).retry_policy(quick(u32::MAX)).build().await.unwrap();
-        mended.store(true, Ordering::Release);
+        repaired.store(true, Ordering::Release);
         let dispatcher = outbox.start().await.unwrap();
         database::replay(&db.pool).await;
         outbox.wake();

@@ -1,4 +1,4 @@
-//! What stands behind the event: metadata, state, arguments of the user's own, `&self`.
+//! The arguments after the event: metadata, state, arguments of the user's own types, and `&self`.
 
 use std::sync::{
     Arc,
@@ -37,8 +37,8 @@ struct Tenant<'a>(&'a str);
 
 impl<'a> FromContext<'a> for Tenant<'a> {
     fn from_context(context: &'a Context) -> Result<Self, HandlerError> {
-        let tenant = context.metadata().headers().get("tenant");
-        let tenant = tenant.ok_or_else(|| HandlerError::permanent("no tenant"))?;
+        let header = context.metadata().headers().get("tenant");
+        let tenant = header.ok_or_else(|| HandlerError::permanent("no tenant"))?;
         context.state::<Calls>()?.count();
         Ok(Self(tenant))
     }
@@ -74,7 +74,7 @@ async fn all(
 }
 
 #[tokio::test]
-async fn every_kind_of_argument_arrives() {
+async fn a_handler_gets_every_kind_of_argument() {
     let calls = Calls::default();
     let registry = Registry::builder()
         .handler::<all>()
@@ -123,7 +123,7 @@ async fn an_argument_that_cannot_be_made_fails_the_attempt_with_its_error() {
     assert_eq!(calls.0.load(Ordering::Relaxed), 0);
 }
 
-/// Not `Clone`: `&self` borrows the instance.
+/// The type is not `Clone`: `&self` borrows the instance.
 struct Mailer {
     calls: Calls,
 }

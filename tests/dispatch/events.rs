@@ -1,4 +1,5 @@
-//! The first argument: typed, by alias, any, guarded, unreadable, not valid.
+//! The first argument: a typed event, an alias, any event, and events that are guarded, unreadable or
+//! invalid.
 
 use std::sync::{Arc, Mutex};
 
@@ -38,8 +39,8 @@ const ORDER: OrderCreated = OrderCreated {
 
 type Seen = Arc<Mutex<Vec<String>>>;
 
-fn note(seen: &Seen, what: &dyn ToString) {
-    seen.lock().unwrap().push(what.to_string());
+fn note(seen: &Seen, value: &dyn ToString) {
+    seen.lock().unwrap().push(value.to_string());
 }
 
 #[outbox_handler(id = "typed")]
@@ -80,7 +81,7 @@ fn registry() -> (Registry, Seen) {
 }
 
 #[tokio::test]
-async fn a_typed_event_arrives_as_it_was_published() {
+async fn a_typed_event_reaches_the_handler_unchanged() {
     let (registry, seen) = registry();
     let decision = first_attempt(&registry, "typed", &ORDER).await;
     assert!(matches!(decision, Decision::Completed(Completion::Handled)));
@@ -113,7 +114,7 @@ async fn any_event_has_name_version_and_payload() {
 }
 
 #[tokio::test]
-async fn a_guard_that_says_no_completes_without_the_handler() {
+async fn a_guard_that_refuses_completes_the_record_without_the_handler() {
     let (registry, seen) = registry();
     let decision = first_attempt(&registry, "large", &ORDER).await;
     assert!(matches!(decision, Decision::Completed(Completion::Skipped)));
@@ -127,7 +128,7 @@ async fn a_guard_that_says_no_completes_without_the_handler() {
 }
 
 #[tokio::test]
-async fn a_payload_of_another_shape_fails_for_good_with_the_reason() {
+async fn a_payload_that_does_not_decode_fails_permanently_with_the_reason() {
     let (registry, seen) = registry();
     for payload in ["{\"order_id\":\"x\"}", "not json", "", "null", "\u{0}"] {
         let mut bad = Record::clone(&record(&ORDER));
@@ -155,7 +156,7 @@ async fn a_payload_of_another_shape_fails_for_good_with_the_reason() {
 }
 
 #[tokio::test]
-async fn an_event_that_is_not_valid_is_neither_published_nor_handled() {
+async fn an_invalid_event_is_neither_published_nor_handled() {
     let invalid = OrderCreated {
         total_cents: -1,
         ..ORDER
@@ -192,7 +193,7 @@ async fn an_event_that_is_not_valid_is_neither_published_nor_handled() {
 }
 
 #[tokio::test]
-async fn an_unknown_handler_or_a_foreign_event_burns_no_attempt() {
+async fn an_unknown_handler_or_event_uses_up_no_attempt() {
     let (registry, _) = registry();
     let decision = first_attempt(&registry, "unknown", &ORDER).await;
     let Decision::NoHandler(missing) = decision else {
@@ -218,7 +219,7 @@ async fn an_unknown_handler_or_a_foreign_event_burns_no_attempt() {
 }
 
 #[test]
-fn a_key_is_a_field_an_expression_or_the_record_s_own() {
+fn a_key_is_a_field_an_expression_or_the_event_id() {
     #[derive(Serialize, Deserialize, OutboxEvent)]
     #[outbox_event(name = "keyed", key = format!("{tenant}/{}", self.order_id % 10))]
     struct Keyed {

@@ -1,4 +1,4 @@
-//! How a handler may fail, and what is decided then.
+//! The ways in which a handler can fail, and the decision that follows.
 
 use std::{io, time::Duration};
 
@@ -51,7 +51,7 @@ async fn error_of(how: &str) -> (Duration, HandlerError) {
 }
 
 #[tokio::test]
-async fn an_error_a_panic_and_a_string_are_retried_on_the_policy_s_delay() {
+async fn errors_panics_and_strings_are_retried_with_the_policy_s_delay() {
     let (delay, error) = error_of("io").await;
     assert_eq!(
         (delay, error.kind()),
@@ -71,7 +71,7 @@ async fn an_error_a_panic_and_a_string_are_retried_on_the_policy_s_delay() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handler_that_takes_too_long_is_stopped_and_fails_in_its_own_kind() {
+async fn a_handler_that_exceeds_its_timeout_is_cancelled_and_fails_as_timed_out() {
     let (_, error) = error_of("endless").await;
     assert_eq!(error.kind(), FailureKind::TimedOut);
     assert_eq!(
@@ -81,7 +81,7 @@ async fn a_handler_that_takes_too_long_is_stopped_and_fails_in_its_own_kind() {
 }
 
 #[tokio::test]
-async fn the_handler_s_word_goes_before_the_policy() {
+async fn the_handler_s_own_decision_wins_over_the_policy() {
     assert_eq!(error_of("later").await.0, Duration::from_secs(99));
 
     let decision = first_attempt(&registry(), "fails", &tried("permanent")).await;
@@ -95,7 +95,7 @@ async fn the_handler_s_word_goes_before_the_policy() {
 }
 
 #[tokio::test]
-async fn attempts_go_on_until_the_retries_are_used_up() {
+async fn attempts_continue_until_the_retries_are_used_up() {
     let registry = registry();
     let clock = ManualClock::default();
     let record = record(&tried("io"));
@@ -138,7 +138,7 @@ async fn a_year_of_outage_uses_up_no_retry() {
         };
         assert!(delay <= Duration::from_secs(5));
         assert_eq!(next.failure_count, 0);
-        // The policy's longest delay is short; the clock need not stop at each.
+        // The delays of the policy are short; larger steps of the clock make the test faster.
         clock.advance(delay + Duration::from_secs(3600));
         attempt = next;
     }
@@ -163,7 +163,7 @@ async fn with_faulty_policy(_event: Tried) -> Result<(), &'static str> {
 }
 
 #[tokio::test]
-async fn a_policy_that_panics_fails_the_record_and_nothing_else() {
+async fn a_policy_that_panics_fails_only_its_record() {
     let registry = Registry::builder()
         .handler::<with_faulty_policy>()
         .build()

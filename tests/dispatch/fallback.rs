@@ -1,4 +1,4 @@
-//! What runs once when a handler has failed for good.
+//! Fallbacks, which run once after a handler has failed permanently.
 
 use std::sync::{Arc, Mutex};
 
@@ -89,7 +89,7 @@ async fn a_fallback_that_fails_or_panics_fails_the_record_with_both_errors() {
 }
 
 #[tokio::test]
-async fn a_failure_that_is_retried_runs_no_fallback() {
+async fn a_retried_failure_runs_no_fallback() {
     let (registry, log) = registry();
     let decision = first_attempt(&registry, "retried", &Charged { id: 1 }).await;
     assert!(matches!(decision, Decision::RetryAt { .. }));
@@ -97,7 +97,7 @@ async fn a_failure_that_is_retried_runs_no_fallback() {
 }
 
 #[test]
-fn the_state_of_a_fallback_is_checked_at_start_up() {
+fn the_registry_checks_the_state_of_a_fallback_at_start_up() {
     let error = Registry::builder().handler::<charge>().build().unwrap_err();
     assert!(
         error

@@ -1,4 +1,4 @@
-//! One record through one handler: what it is given, what it answers, what is decided.
+//! One record through one handler: its arguments, its result and the decision.
 
 #![expect(
     clippy::unwrap_used,

@@ -1,1 +1,1 @@
-//! See the tests: `linked.rs` and `unlinked.rs`.
+//! This crate has only tests: `linked.rs` and `unlinked.rs`.

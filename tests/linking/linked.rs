@@ -1,4 +1,5 @@
-//! A crate that is named once is linked and registers its handlers, in debug and in release.
+//! A crate that the code names once is linked, so its handlers are registered, in debug and release
+//! builds.
 
 use linked_handlers as _;
 use outbox::Registry;

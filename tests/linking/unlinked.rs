@@ -1,5 +1,5 @@
-//! The same dependency, named nowhere: it is not linked and registers nothing, and the errors say
-//! what to do about it.
+//! A dependency that the code never names is not linked, so its handlers are not registered. The
+//! error explains how to link it.
 
 use outbox::{OutboxEvent, Registry, outbox_handler};
 
@@ -11,7 +11,7 @@ struct OwnCreated {}
 async fn own(_event: OwnCreated) {}
 
 #[test]
-fn an_event_of_a_crate_that_is_not_linked_says_how_to_link_it() {
+fn the_error_for_an_event_of_an_unlinked_crate_says_how_to_link_it() {
     let registry = Registry::linked().build().unwrap();
     assert_eq!(registry.handlers().iter().count(), 1);
 

@@ -1,4 +1,4 @@
-//! The documentation, the dashboard and the alerts speak of the metrics that there are.
+//! The documentation, the dashboard and the alerts name only metrics that exist.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,18 +14,18 @@ fn metric(name: &str) -> Option<&'static Metric> {
     names::ALL.iter().find(|metric| metric.name == name)
 }
 
-/// The metric of a series, and whether it has one of that name: histograms have three.
+/// The metric of a series. A histogram has three series, with suffixes.
 fn of_series(name: &str) -> Option<&'static Metric> {
-    let part = ["_bucket", "_sum", "_count"]
+    let base = ["_bucket", "_sum", "_count"]
         .iter()
-        .find_map(|end| name.strip_suffix(end));
-    match part.and_then(metric) {
+        .find_map(|suffix| name.strip_suffix(suffix));
+    match base.and_then(metric) {
         Some(histogram) if histogram.kind == Kind::Histogram => Some(histogram),
         _ => metric(name).filter(|metric| metric.kind != Kind::Histogram),
     }
 }
 
-/// Series of ours that an expression names, with the labels that it asks of each.
+/// The series of this library that an expression names, with the labels that it selects.
 fn series(expression: &str) -> Vec<(String, Vec<String>)> {
     let mut found = Vec::new();
     let mut rest = expression;
@@ -52,10 +52,10 @@ fn label(matcher: &str) -> String {
     matcher[..end].trim().to_owned()
 }
 
-/// What Prometheus adds to every series.
+/// Labels that Prometheus or the dashboard adds to every series.
 const ADDED: [&str; 4] = ["job", "instance", "le", "$handler"];
 
-/// Labels that an expression groups by.
+/// The labels that an expression groups by.
 fn grouped(expression: &str) -> Vec<String> {
     let groups = expression.split(" by (").skip(1);
     let labels = groups.filter_map(|group| group.split_once(')'));
@@ -69,16 +69,15 @@ fn check(place: &str, expression: &str, used: &mut BTreeSet<&'static str>) {
     let series = series(expression);
     assert!(!series.is_empty(), "{place}: {expression}");
     let mut labels = BTreeSet::from(ADDED);
-    for (name, asked) in &series {
-        let metric = of_series(name);
-        let metric = metric.unwrap_or_else(|| panic!("{place}: there is no {name}"));
+    for (name, selected) in &series {
+        let metric = of_series(name).unwrap_or_else(|| panic!("{place}: {name} does not exist"));
         used.insert(metric.name);
         labels.extend(metric.labels);
-        for label in asked {
+        for label in selected {
             let known = metric.labels.contains(&&**label) || ADDED.contains(&&**label);
             assert!(known, "{place}: {name} has no label {label}");
         }
-        // A rate of a gauge means nothing, and nor does a counter without one.
+        // A gauge must not have a rate, and every other metric must have one.
         let at = expression.find(name.as_str()).unwrap_or(0);
         let rated = expression[..at].ends_with("rate(") || expression[..at].ends_with("increase(");
         assert_eq!(rated, metric.kind != Kind::Gauge, "{place}: {expression}");
@@ -86,12 +85,12 @@ fn check(place: &str, expression: &str, used: &mut BTreeSet<&'static str>) {
     for label in grouped(expression) {
         assert!(
             labels.contains(&*label),
-            "{place}: nothing has a label {label}"
+            "{place}: no metric has a label {label}"
         );
     }
 }
 
-/// All texts under a key, wherever they are.
+/// All texts under a key, at any depth.
 fn texts<'a>(value: &'a Value, key: &str, found: &mut Vec<&'a str>) {
     match value {
         Value::Object(fields) => {
@@ -119,12 +118,12 @@ fn the_dashboard_shows_every_metric_and_no_other() {
     }
     for query in queries.iter().filter(|query| query.contains("outbox_")) {
         for (name, _) in series(query) {
-            assert!(of_series(&name).is_some(), "there is no {name}");
+            assert!(of_series(&name).is_some(), "{name} does not exist");
         }
     }
     let all: BTreeSet<&str> = names::ALL.iter().map(|metric| metric.name).collect();
     assert_eq!(used, all);
-    // Places do not overlap, and ids are unique.
+    // The ids of panels are unique.
     let panels = dashboard["panels"].as_array().expect("panels");
     let ids: BTreeSet<u64> = panels
         .iter()
@@ -133,7 +132,7 @@ fn the_dashboard_shows_every_metric_and_no_other() {
     assert_eq!(ids.len(), panels.len());
 }
 
-/// Expressions of alerts by name, from the events of the YAML: a rule is a mapping that has both.
+/// The expressions of alerts by name. In the YAML each rule has `alert` before `expr`.
 fn alerts() -> BTreeMap<String, String> {
     let (mut scalars, mut alerts) = (Vec::new(), BTreeMap::new());
     for event in Parser::new_from_str(ALERTS) {
@@ -142,12 +141,12 @@ fn alerts() -> BTreeMap<String, String> {
             scalars.push(text.into_owned());
         }
     }
-    let mut name = None;
+    let mut last_name = None;
     for pair in scalars.windows(2) {
         match &*pair[0] {
-            "alert" => name = Some(pair[1].clone()),
+            "alert" => last_name = Some(pair[1].clone()),
             "expr" => {
-                let name = name.take().expect("an alert before its expression");
+                let name = last_name.take().expect("an alert before its expression");
                 assert_eq!(alerts.insert(name, pair[1].clone()), None);
             }
             _ => {}
@@ -157,7 +156,7 @@ fn alerts() -> BTreeMap<String, String> {
 }
 
 #[test]
-fn alerts_speak_of_metrics_that_there_are() {
+fn alerts_use_only_metrics_that_exist() {
     let alerts = alerts();
     assert_eq!(alerts.len(), ALERTS.matches("- alert:").count());
     assert!(alerts.len() >= 10, "{alerts:?}");
@@ -170,16 +169,12 @@ fn alerts_speak_of_metrics_that_there_are() {
         names::PERMANENT_FAILURES,
         names::PARTITIONS_UNOWNED,
     ] {
-        assert!(
-            used.contains(metric.name),
-            "nobody is told about {}",
-            metric.name
-        );
+        assert!(used.contains(metric.name), "no alert uses {}", metric.name);
     }
 }
 
 #[test]
-fn the_documentation_is_the_list_of_metrics() {
+fn the_documentation_lists_every_metric() {
     let rows = DOCS.lines().filter(|line| line.starts_with("| `outbox_"));
     let documented: Vec<Vec<String>> = rows
         .map(|row| {
@@ -207,16 +202,16 @@ fn the_documentation_is_the_list_of_metrics() {
         })
         .collect();
     assert_eq!(documented, expected);
-    // And what it says about them besides.
+    // The text around the table names only metrics that exist.
     for word in DOCS.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')) {
         if word.starts_with("outbox_") && word != "outbox_instance" {
-            assert!(metric(word).is_some(), "there is no {word}");
+            assert!(metric(word).is_some(), "{word} does not exist");
         }
     }
     for label in names::ALL.iter().flat_map(|metric| metric.labels) {
         assert!(
             DOCS.contains(&format!("| `{label}`")),
-            "the values of {label}"
+            "the values of {label} are not documented"
         );
     }
 }

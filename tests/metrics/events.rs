@@ -1,4 +1,4 @@
-//! Events that say what their handler is to do, and handlers that do it and count it.
+//! Events that tell their handler how to end, and handlers that count how they ended.
 
 use std::time::Duration;
 
@@ -8,17 +8,17 @@ use tokio::sync::Semaphore;
 
 use crate::truth::Truth;
 
-/// What a handler does with an event.
+/// How a handler ends for an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Script {
     Succeed,
-    /// As many times, then succeed.
+    /// Fails in this number of attempts, then succeeds.
     Fail(u32),
     Panic(u32),
     TimeOut(u32),
     FailAlways,
     Permanent,
-    /// In an hour.
+    /// Asks for a retry after one hour.
     Later,
 }
 
@@ -29,14 +29,14 @@ pub(crate) struct Order {
     pub(crate) script: Script,
 }
 
-/// Nobody handles this.
+/// An event without a handler.
 #[derive(Debug, Serialize, Deserialize, OutboxEvent)]
-#[outbox_event(name = "nobody", key = key)]
-pub(crate) struct Nobody {
+#[outbox_event(name = "unhandled", key = key)]
+pub(crate) struct Unhandled {
     pub(crate) key: String,
 }
 
-/// Handled with a fallback, or refused by a guard.
+/// An event whose handler fails and falls back, or whose guard refuses it.
 #[derive(Debug, Serialize, Deserialize, OutboxEvent)]
 #[outbox_event(name = "mail", key = key)]
 pub(crate) struct Mail {
@@ -44,14 +44,14 @@ pub(crate) struct Mail {
     pub(crate) wanted: bool,
 }
 
-/// Handled when the gate opens.
+/// An event whose handler waits for the gate.
 #[derive(Debug, Serialize, Deserialize, OutboxEvent)]
 #[outbox_event(name = "slow", key = key)]
 pub(crate) struct Slow {
     pub(crate) key: String,
 }
 
-/// What waits for it goes on when it gets a permit.
+/// A handler that waits at the gate continues when it gets a permit.
 pub(crate) struct Gate(pub(crate) Semaphore);
 
 pub(crate) const MAX_RETRIES: u32 = 3;
@@ -87,7 +87,7 @@ pub(crate) async fn ship(
     truth.add("ship", cause);
     truth.add("ship", if last { "failed" } else { "retry" });
     match event.script {
-        Script::Panic(_) => panic!("as the test wants it"),
+        Script::Panic(_) => panic!("planned by the test"),
         Script::TimeOut(_) => std::future::pending().await,
         Script::Permanent => Err(HandlerError::permanent("no such address")),
         Script::Later => Err(HandlerError::retry_after(

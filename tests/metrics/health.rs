@@ -1,4 +1,4 @@
-//! What probes are told.
+//! The answers of health probes.
 
 use std::time::{Duration, Instant};
 
@@ -23,27 +23,29 @@ async fn doom(_event: Doomed) -> Result<(), HandlerError> {
 }
 
 #[derive(Debug, Serialize, Deserialize, OutboxEvent)]
-#[outbox_event(name = "greedy", key = key)]
-struct Greedy {
+#[outbox_event(name = "blocking", key = key)]
+struct Blocking {
     key: u32,
 }
 
-/// Does not give its thread back.
-#[outbox_handler(id = "hog")]
-async fn hog(_event: Greedy) {
+/// Blocks its thread.
+#[outbox_handler(id = "block-thread")]
+async fn block_thread(_event: Blocking) {
     std::thread::sleep(Duration::from_secs(2));
 }
 
 fn handlers() -> outbox::RegistryBuilder {
-    Registry::builder().handler::<doom>().handler::<hog>()
+    Registry::builder()
+        .handler::<doom>()
+        .handler::<block_thread>()
 }
 
-/// Waits until it is so, for a minute.
-async fn until(mut ask: impl AsyncFnMut() -> Health, so: impl Fn(&Health) -> bool) -> Health {
+/// Asks until `holds` accepts the answer; panics after 60 seconds.
+async fn until(mut ask: impl AsyncFnMut() -> Health, holds: impl Fn(&Health) -> bool) -> Health {
     let mut health = ask().await;
-    let begun = Instant::now();
-    while !so(&health) {
-        assert!(begun.elapsed() < Duration::from_secs(60), "{health:?}");
+    let started = Instant::now();
+    while !holds(&health) {
+        assert!(started.elapsed() < Duration::from_secs(60), "{health:?}");
         tokio::time::sleep(Duration::from_millis(20)).await;
         health = ask().await;
     }
@@ -59,7 +61,7 @@ on_each_database! {
         assert_eq!((health.dispatcher, health.database), (DispatcherHealth::NotStarted, DatabaseHealth::Ok));
         assert_eq!((health.lag, health.failed), (Some(Duration::ZERO), Some(0)));
 
-        // Nobody delivers, so it lags.
+        // No dispatcher runs, so the process lags.
         let publish = async |keys: std::ops::Range<u32>| {
             let mut tx = db.pool.begin().await.unwrap();
             let events: Vec<Doomed> = keys.map(|key| Doomed { key }).collect();
@@ -71,14 +73,14 @@ on_each_database! {
         assert!(health.live && !health.ready && !health.fails);
         assert!(health.lag > Some(Duration::from_secs(1)), "{health:?}");
         let health = outbox.health().within(Duration::from_secs(10)).await;
-        assert!(health.ready, "no limit, no lag: {health:?}");
+        assert!(health.ready, "without a limit the process does not lag: {health:?}");
 
         let dispatcher = outbox.start().await.unwrap();
         let health = until(async || strict().await, |health| health.failed == Some(2) && health.ready).await;
         assert_eq!(health.dispatcher, DispatcherHealth::Running);
         publish(2..7).await;
         let health = until(async || strict().await, |health| health.fails).await;
-        // As many as matter are counted.
+        // The probe counts only up to one more than the limit.
         assert_eq!((health.failed, health.ready, health.live), (Some(3), false, true));
         let health = until(async || outbox.health().within(Duration::from_secs(10)).await, |health| health.failed == Some(7)).await;
         assert!(health.ready && outbox.is_live());
@@ -90,7 +92,7 @@ on_each_database! {
         assert_eq!((&json["dispatcher"], &json["ready"], &json["failed"]), (&"stopped".into(), &false.into(), &7.into()));
     }
 
-    async fn without_tables_nobody_is_ready(db) {
+    async fn a_process_without_tables_is_not_ready(db) {
         let pool = database::empty().await;
         let mut config = Config::default();
         config.schema_initialization.enabled = false;
@@ -102,18 +104,18 @@ on_each_database! {
         drop(db);
     }
 
-    async fn a_database_that_does_not_answer_is_not_waited_for(db) {
-        let mut held = Vec::new();
+    async fn a_probe_does_not_wait_longer_than_its_limit_for_the_database(db) {
+        let mut connections = Vec::new();
         for _ in 0..db.pool.options().get_max_connections() {
-            held.push(db.pool.acquire().await.unwrap());
+            connections.push(db.pool.acquire().await.unwrap());
         }
-        let begun = Instant::now();
+        let started = Instant::now();
         let health = db.outbox.health().within(Duration::from_millis(300)).await;
-        let took = begun.elapsed();
+        let took = started.elapsed();
         assert_eq!((health.database, health.ready, health.live), (DatabaseHealth::TimedOut, false, true));
         assert_eq!((health.lag, health.failed), (None, None));
         assert!((300..3000).contains(&took.as_millis()), "{took:?}");
-        drop(held);
+        drop(connections);
         db.pool.close().await;
         let health = db.outbox.health().await;
         assert_eq!((health.database, health.ready), (DatabaseHealth::Failing, false));
@@ -121,7 +123,7 @@ on_each_database! {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_handler_that_keeps_the_thread_is_noticed() {
+async fn a_probe_notices_a_handler_that_blocks_the_thread() {
     let db = outbox_tests::database::sqlite::fresh().await;
     let outbox = Outbox::builder(db.pool.clone())
         .registry(handlers())
@@ -133,16 +135,19 @@ async fn a_handler_that_keeps_the_thread_is_noticed() {
     let state = || outbox.health().max_silence(silence).dispatcher();
     assert_eq!(state(), DispatcherHealth::Running);
     let mut tx = db.pool.begin().await.unwrap();
-    outbox.publish(&mut tx, &Greedy { key: 1 }).await.unwrap();
+    outbox.publish(&mut tx, &Blocking { key: 1 }).await.unwrap();
     tx.commit().await.unwrap();
-    let begun = Instant::now();
+    let started = Instant::now();
     while state() != DispatcherHealth::Stuck {
-        assert!(begun.elapsed() < Duration::from_secs(20));
+        assert!(started.elapsed() < Duration::from_secs(20));
         std::thread::sleep(Duration::from_millis(10));
     }
-    assert!(outbox.is_live(), "half a minute is not over");
+    assert!(
+        outbox.is_live(),
+        "the default limit of 30 seconds is not over"
+    );
     while state() != DispatcherHealth::Running {
-        assert!(begun.elapsed() < Duration::from_secs(40));
+        assert!(started.elapsed() < Duration::from_secs(40));
         std::thread::sleep(Duration::from_millis(10));
     }
     dispatcher.shutdown().await.unwrap();

@@ -1,4 +1,4 @@
-//! Metrics, scraped over HTTP while outboxes run, and compared with what is true.
+//! Metrics, scraped over HTTP while an outbox runs, and compared with the counts of handlers.
 
 #![expect(
     clippy::expect_used,

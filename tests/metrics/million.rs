@@ -1,5 +1,4 @@
-//! With a million records in the tables, whatever they wait for, a look at the gauges costs
-//! milliseconds.
+//! With a million records in the tables, sampling the gauges takes milliseconds.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +9,7 @@ use outbox_tests::on_each_database;
 const MILLION: &str = "with recursive d (n) as (select 0 union all select n + 1 from d where n < 999), \
     m (n) as (select a.n * 1000 + b.n from d a cross join d b)";
 
-/// What the records are: status, how many of them.
+/// The statuses of the records, and the number of records of each.
 const RECORDS: [(&str, u32); 5] = [
     ("completed", 300_000),
     ("split", 300_000),
@@ -31,20 +30,21 @@ fn status() -> String {
     format!("case{cases} end")
 }
 
-/// To a quarter, and the distance of two samples.
+/// Whether an estimate is right within 25 % and the distance of two samples.
 fn is_about(count: u64, truth: u64) -> bool {
     count.abs_diff(truth) <= truth / 4 + 16_000
 }
 
 on_each_database! {
-    async fn a_look_over_a_million_records_takes_milliseconds(db) {
+    async fn an_overview_of_a_million_records_takes_milliseconds(db) {
         let key = if database::NOW.starts_with("utc") { "`key`" } else { "key" };
         let (now, id, status) = (database::NOW, database::ID, status());
         database::execute(&db.pool, &format!(
             "insert into outbox_record (part, status, {key}, event, version, event_id, payload, created_at, due_at, completed_at) \
             {MILLION} select n % 64, {status}, 'some key', 'order.created', 1, {id}, '{{}}', {now}, {now}, {now} from m order by n"
         )).await;
-        // Of three, one failed and holds up its lane, one failed and does not, one waits.
+        // Of three deliveries, one failed and blocks its lane, one failed without blocking it, and
+                // one waits.
         database::execute(&db.pool, &format!(
             "insert into outbox_delivery (record_id, part, {key}, handler, status, blocking, attempt, failure_count, error, error_kind, fingerprint) \
             select id, part, {key}, 'charge', case when id % 3 < 2 then 'failed' else 'waiting' end, id % 3 <> 1, 1, 1, 'declined', 'error', 'f' \
@@ -52,42 +52,42 @@ on_each_database! {
         )).await;
 
         let operations = db.outbox.operations();
-        let look = async || {
-            let began = Instant::now();
-            let seen = operations.overview().await.unwrap();
-            (began.elapsed(), seen)
+        let measure = async || {
+            let started = Instant::now();
+            let overview = operations.overview().await.unwrap();
+            (started.elapsed(), overview)
         };
-        let (first, seen) = look().await;
+        let (first, overview) = measure().await;
         let mut best = first;
         for _ in 0..20 {
-            best = best.min(look().await.0);
+            best = best.min(measure().await.0);
         }
-        let began = Instant::now();
+        let started = Instant::now();
         let exact = operations.counts(Precision::Exact).await.unwrap();
-        let counting = began.elapsed();
-        println!("a look over a million records: {best:?}, the first one {first:?}; counting them: {counting:?}");
+        let counting = started.elapsed();
+        println!("an overview of a million records: {best:?}, the first one {first:?}; counting them: {counting:?}");
 
-        let counts = seen.counts;
-        for (count, truth, what) in [
+        let counts = overview.counts;
+        for (count, truth, status) in [
             (counts.completed, exact.completed, "completed"),
             (counts.unhandled, exact.unhandled, "unhandled"),
             (counts.scheduled, exact.scheduled, "scheduled"),
             (counts.pending, exact.pending, "pending"),
             (counts.failed, exact.failed, "failed"),
             (counts.waiting, exact.waiting, "waiting"),
-            (seen.blocked_by_failed, 100_000, "blocked"),
+            (overview.blocked_by_failed, 100_000, "blocked"),
         ] {
-            assert!(is_about(count, truth), "{what}: {count} of {truth}");
+            assert!(is_about(count, truth), "{status}: {count} of {truth}");
         }
-        assert_eq!((counts.retrying, counts.discarded, seen.blocked_by_retrying), (0, 0, 0));
-        assert!(seen.oldest_pending.is_some());
-        // A few milliseconds on a machine with nothing else to do, in a debug build.
+        assert_eq!((counts.retrying, counts.discarded, overview.blocked_by_retrying), (0, 0, 0));
+        assert!(overview.oldest_pending.is_some());
+        // It takes a few milliseconds on an idle machine, in a debug build.
         assert!(best < Duration::from_millis(100), "{best:?}");
         assert!(best * 3 < counting, "{best:?} of {counting:?}");
 
-        let began = Instant::now();
+        let started = Instant::now();
         let health = db.outbox.health().within(Duration::from_secs(10)).await;
-        println!("a probe: {:?}", began.elapsed());
+        println!("a probe: {:?}", started.elapsed());
         assert_eq!(health.failed, Some(1000));
     }
 }

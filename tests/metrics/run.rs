@@ -1,4 +1,4 @@
-//! Every figure of a run, compared with what the handlers counted and with what is in the tables.
+//! Every metric of a run, compared with the counts of handlers and with the tables.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,12 +10,12 @@ use outbox_tests::{database::Fresh, on_each_database};
 use tokio::sync::Semaphore;
 
 use crate::{
-    events::{Gate, Mail, Nobody, Order, Script, Slow, send, ship, wait},
+    events::{Gate, Mail, Order, Script, Slow, Unhandled, send, ship, wait},
     scrape::{Page, Scraped},
     truth::Truth,
 };
 
-/// An outbox whose gauges look ten times a second.
+/// An outbox that samples its gauges every 100 ms.
 async fn outbox<Db: Database>(db: &Fresh<Db>, truth: &Truth, gate: &Arc<Gate>) -> Outbox<Db> {
     let mut config = Config::default();
     config.poll_interval = Duration::from_millis(500);
@@ -23,10 +23,11 @@ async fn outbox<Db: Database>(db: &Fresh<Db>, truth: &Truth, gate: &Arc<Gate>) -
     let handlers = Registry::builder()
         .handler::<ship>()
         .handler::<send>()
-        .handler::<wait>();
-    let handlers = handlers.state(truth.clone()).state(Arc::clone(gate));
-    let outbox = Outbox::builder(db.pool.clone()).registry(handlers);
-    outbox.config(config).build().await.expect("an outbox")
+        .handler::<wait>()
+        .state(truth.clone())
+        .state(Arc::clone(gate));
+    let builder = Outbox::builder(db.pool.clone()).registry(handlers);
+    builder.config(config).build().await.expect("an outbox")
 }
 
 fn gate() -> Arc<Gate> {
@@ -39,7 +40,7 @@ async fn publish<Db: Database, E: OutboxEvent>(db: &Fresh<Db>, outbox: &Outbox<D
     tx.commit().await.expect("a commit");
 }
 
-/// What is published in a round: how many of which, and how many wait behind each.
+/// The orders of a round: script, number of keys, and number of orders behind the first of each key.
 const ORDERS: [(Script, u32, u32); 9] = [
     (Script::Succeed, 150, 1),
     (Script::Fail(1), 20, 0),
@@ -51,7 +52,7 @@ const ORDERS: [(Script, u32, u32); 9] = [
     (Script::Later, 3, 1),
     (Script::Fail(2), 7, 3),
 ];
-/// Of these, by what becomes of them.
+/// The final states of these orders, per round.
 const FAILED: f64 = 6.0 + 4.0;
 const LATER: f64 = 3.0;
 const BEHIND: f64 = 6.0 * 2.0 + 4.0 * 2.0 + 3.0 * 1.0;
@@ -76,7 +77,7 @@ fn orders(round: u32) -> Vec<Order> {
     orders
 }
 
-/// Nothing that only grows is less than before, and no handler is said to have done what it has not.
+/// Checks that no counter has decreased, and that no metric exceeds the counts of handlers.
 fn check_during(before: &Page, page: &Page, truth: &Truth) {
     for (name, value) in before.growing() {
         assert!(page.series(name).is_some_and(|now| now >= value), "{name}");
@@ -91,8 +92,8 @@ fn skipped(rounds: u32) -> f64 {
     f64::from(UNWANTED * rounds)
 }
 
-/// Everything that was published up to this round has come to rest.
-fn is_at_rest(page: &Page, round: u32) -> bool {
+/// Whether all records up to this round have reached their final states.
+fn is_settled(page: &Page, round: u32) -> bool {
     let rounds = f64::from(round);
     let records = |status| page.value(&names::RECORDS, &[status]);
     records("pending") == Some(0.0)
@@ -105,40 +106,40 @@ fn is_at_rest(page: &Page, round: u32) -> bool {
 }
 
 fn check(page: &Page, truth: &Truth, round: u32) {
-    let is = |metric: Metric, labels: &[&str], value: f64| {
+    let is_equal = |metric: Metric, labels: &[&str], value: f64| {
         let shown = page.value(&metric, labels);
         assert_eq!(shown, Some(value), "{} {labels:?}", metric.name);
     };
     let rounds = f64::from(round);
     for outcome in ["completed", "retry", "failed"] {
-        is(
+        is_equal(
             names::ATTEMPTS,
             &["ship", outcome],
             truth.of("ship", outcome),
         );
     }
-    is(names::ATTEMPTS, &["ship", "skipped"], 0.0);
-    is(names::ATTEMPTS, &["ship", "fell_back"], 0.0);
-    is(
+    is_equal(names::ATTEMPTS, &["ship", "skipped"], 0.0);
+    is_equal(names::ATTEMPTS, &["ship", "fell_back"], 0.0);
+    is_equal(
         names::ATTEMPTS,
         &["send", "fell_back"],
         truth.of("send", "fell_back"),
     );
-    is(names::ATTEMPTS, &["send", "skipped"], skipped(round));
+    is_equal(names::ATTEMPTS, &["send", "skipped"], skipped(round));
     let attempts = truth.all("attempt") + skipped(round);
     assert_eq!(page.total(&names::ATTEMPTS), attempts);
 
     let retries = truth.of("ship", "retry of an earlier one");
-    is(names::RETRIES, &["ship"], retries);
-    is(names::RETRIES, &["send"], 0.0);
+    is_equal(names::RETRIES, &["ship"], retries);
+    is_equal(names::RETRIES, &["send"], 0.0);
     assert!(retries > 0.0);
 
     for cause in ["error", "panicked", "timed_out", "permanent", "retry_after"] {
-        let truth = truth.of("ship", cause);
-        assert!(truth > 0.0, "{cause}");
-        is(names::FAILED_ATTEMPTS, &["ship", cause], truth);
+        let counted = truth.of("ship", cause);
+        assert!(counted > 0.0, "{cause}");
+        is_equal(names::FAILED_ATTEMPTS, &["ship", cause], counted);
     }
-    is(
+    is_equal(
         names::FAILED_ATTEMPTS,
         &["send", "error"],
         truth.of("send", "error"),
@@ -151,8 +152,8 @@ fn check(page: &Page, truth: &Truth, round: u32) {
 
     let permanent = truth.of("ship", "permanent");
     let exhausted = truth.of("ship", "failed") - permanent;
-    is(names::PERMANENT_FAILURES, &["ship", "permanent"], permanent);
-    is(
+    is_equal(names::PERMANENT_FAILURES, &["ship", "permanent"], permanent);
+    is_equal(
         names::PERMANENT_FAILURES,
         &["ship", "retries_exhausted"],
         exhausted,
@@ -187,40 +188,40 @@ fn check(page: &Page, truth: &Truth, round: u32) {
         truth.of("ship", "completed"),
     );
     count(names::DELIVERY_LATENCY, &["send"], done_with_mail);
-    // Those that timed out took 200 ms each.
+    // Each attempt that timed out took 200 ms.
     let timed_out = truth.of("ship", "timed_out") * 0.2;
     let took = page.sum(&names::HANDLER_DURATION, &["ship"]);
     assert!((timed_out..timed_out + 60.0).contains(&took), "{took}");
 
     let done = truth.of("ship", "completed") + done_with_mail;
-    is(names::COMPLETIONS, &[], done);
-    is(names::RECORDS, &["completed"], done);
-    is(names::RECORDS, &["discarded"], 0.0);
+    is_equal(names::COMPLETIONS, &[], done);
+    is_equal(names::RECORDS, &["completed"], done);
+    is_equal(names::RECORDS, &["discarded"], 0.0);
     assert!(page.sum(&names::BATCH_SIZE, &[]) >= done);
     assert!((1.0..=done * 4.0).contains(&page.count(&names::BATCH_SIZE, &[])));
 
-    is(
+    is_equal(
         names::UNHANDLED_EVENTS,
-        &["nobody"],
+        &["unhandled"],
         f64::from(UNHANDLED * round),
     );
-    is(names::BLOCKED_LANES, &["failed"], FAILED * rounds);
-    is(names::BLOCKED_LANES, &["retrying"], LATER * rounds);
-    is(names::OLDEST_PENDING_AGE, &[], 0.0);
-    is(names::PARTITIONS_OWNED, &[], 64.0);
-    is(names::PARTITIONS_UNOWNED, &[], 0.0);
-    is(names::INSTANCES, &[], 1.0);
-    is(names::RUNNING, &[], 0.0);
-    is(names::LEASE_LOSSES, &[], 0.0);
-    is(names::LATE_COMMITS, &[], 0.0);
+    is_equal(names::BLOCKED_LANES, &["failed"], FAILED * rounds);
+    is_equal(names::BLOCKED_LANES, &["retrying"], LATER * rounds);
+    is_equal(names::OLDEST_PENDING_AGE, &[], 0.0);
+    is_equal(names::PARTITIONS_OWNED, &[], 64.0);
+    is_equal(names::PARTITIONS_UNOWNED, &[], 0.0);
+    is_equal(names::INSTANCES, &[], 1.0);
+    is_equal(names::RUNNING, &[], 0.0);
+    is_equal(names::LEASE_LOSSES, &[], 0.0);
+    is_equal(names::LATE_COMMITS, &[], 0.0);
     assert_eq!(page.total(&names::DATABASE_ERRORS), 0.0);
     let published = page.value(&names::WAKE_UPS, &["published"]).unwrap_or(0.0);
-    // More than one publishing may be seen at once.
+    // One wake-up may follow several publishes.
     assert!((1.0..=13.0 * rounds).contains(&published), "{published}");
 }
 
 on_each_database! {
-    async fn every_figure_is_what_the_handlers_counted(db) {
+    async fn every_metric_equals_the_counts_of_the_handlers(db) {
         let scraped = Scraped::start().await;
         let (truth, gate) = (Truth::default(), gate());
         let outbox = outbox(&db, &truth, &gate).await;
@@ -236,8 +237,8 @@ on_each_database! {
             let key = |n: u32| format!("{round}/{n}");
             let mail = |n| Mail { key: key(n), wanted: n < WANTED };
             publish(&db, &outbox, &(0..WANTED + UNWANTED).map(mail).collect::<Vec<_>>()).await;
-            let nobody = |n| Nobody { key: key(n) };
-            publish(&db, &outbox, &(0..UNHANDLED).map(nobody).collect::<Vec<_>>()).await;
+                        let unhandled = |n| Unhandled { key: key(n) };
+                        publish(&db, &outbox, &(0..UNHANDLED).map(unhandled).collect::<Vec<_>>()).await;
             for n in 0..SCHEDULED {
                 let mut tx = db.pool.begin().await.unwrap();
                 let order = Order { key: key(n), script: Script::Succeed };
@@ -245,27 +246,27 @@ on_each_database! {
                 let _ = outbox.schedule(&order).delay(delay).send(&mut tx).await.unwrap();
                 tx.commit().await.unwrap();
             }
-            page = scraped.until("everything to come to rest", |page| is_at_rest(page, round)).await;
+            page = scraped.until("all records to reach their final states", |page| is_settled(page, round)).await;
             check(&page, &truth, round);
-            let completed = "select count(*) from outbox_record where status = 'completed'";
-            let completed = database::number(&db.pool, completed).await;
+                        let select = "select count(*) from outbox_record where status = 'completed'";
+                        let completed = database::number(&db.pool, select).await;
             assert_eq!(page.value(&names::RECORDS, &["completed"]), Some(f64::from(i32::try_from(completed).unwrap())));
         }
-        // What is shown is what is documented to be.
+        // Each metric has its documented kind.
         for metric in names::ALL {
             if let Some(kind) = page.types.get(metric.name) {
                 assert_eq!(kind, metric.kind.as_str(), "{}", metric.name);
             }
         }
         dispatcher.shutdown().await.unwrap();
-        // Nobody looks any more, and the highest of several processes is not this one's.
+        // A stopped dispatcher clears its gauges, so the maximum over processes ignores it.
         let page = scraped.scrape().await;
         assert_eq!(page.total(&names::RECORDS), 0.0);
         assert_eq!(page.value(&names::PARTITIONS_OWNED, &[]), Some(0.0));
         assert_eq!(page.value(&names::ATTEMPTS, &["ship", "failed"]), Some(truth.of("ship", "failed")));
     }
 
-    async fn what_is_held_up_is_seen_while_it_is(db) {
+    async fn gauges_show_records_while_their_handlers_run(db) {
         let scraped = Scraped::start().await;
         let (truth, gate) = (Truth::default(), gate());
         let outbox = outbox(&db, &truth, &gate).await;
@@ -288,12 +289,12 @@ on_each_database! {
         let latency = page.sum(&names::DELIVERY_LATENCY, &["wait"]);
         assert!((5.0..300.0).contains(&latency), "{latency}");
         let duration = page.sum(&names::HANDLER_DURATION, &["wait"]);
-        // They began a moment after they were published.
+        // The handlers started shortly after the publish.
         assert!((4.0..latency).contains(&duration), "{duration} of {latency}");
         dispatcher.shutdown().await.unwrap();
     }
 
-    async fn who_commits_late_is_counted(db) {
+    async fn records_that_commit_late_are_counted(db) {
         let scraped = Scraped::start().await;
         let truth = Truth::default();
         let outbox = outbox(&db, &truth, &gate()).await;
@@ -301,59 +302,58 @@ on_each_database! {
         let order = |key: &str| Order { key: key.to_owned(), script: Script::Succeed };
         let completed = |page: &Page| page.value(&names::COMPLETIONS, &[]);
         publish(&db, &outbox, &[order("before")]).await;
-        scraped.until("the first", |page| completed(page) == Some(1.0)).await;
-        let late = match database::ONE_WRITER {
-            // Nobody can be late where nobody else can write.
-            true => 0,
-            false => {
-                let mut tx = db.pool.begin().await.unwrap();
-                // The later ones are of the same partitions.
-                let late: Vec<Order> = (0..3).map(|n| order(&format!("{n}"))).collect();
-                outbox.publish_all(&mut tx, &late).await.unwrap();
-                publish(&db, &outbox, &[order("0"), order("1"), order("2"), order("after")]).await;
-                scraped.until("the later ones", |page| completed(page) == Some(5.0)).await;
-                tx.commit().await.unwrap();
-                scraped.until("the late ones", |page| completed(page) == Some(8.0)).await;
-                3
-            }
-        };
+        scraped.until("the first record", |page| completed(page) == Some(1.0)).await;
+                let late = if database::ONE_WRITER {
+                    // With one writer at a time no transaction can commit late.
+                    0
+                } else {
+                    let mut tx = db.pool.begin().await.unwrap();
+                    // The records that commit first have the same keys, so they are in the same partitions.
+                    let late: Vec<Order> = (0..3).map(|n| order(&format!("{n}"))).collect();
+                    outbox.publish_all(&mut tx, &late).await.unwrap();
+                    publish(&db, &outbox, &[order("0"), order("1"), order("2"), order("after")]).await;
+                    scraped.until("the records that commit first", |page| completed(page) == Some(5.0)).await;
+                    tx.commit().await.unwrap();
+                    scraped.until("the records that commit late", |page| completed(page) == Some(8.0)).await;
+                    3
+                };
         let page = scraped.scrape().await;
         assert_eq!(page.value(&names::LATE_COMMITS, &[]), Some(f64::from(late)));
         dispatcher.shutdown().await.unwrap();
     }
 
-    async fn lost_leases_and_calls_are_counted(db) {
+    async fn lost_leases_and_requested_wake_ups_are_counted(db) {
         let scraped = Scraped::start().await;
         let outbox = outbox(&db, &Truth::default(), &gate()).await;
         let dispatcher = outbox.start().await.unwrap();
         let page = scraped.scrape().await;
         assert_eq!(page.value(&names::PARTITIONS_OWNED, &[]), Some(64.0));
         assert_eq!(page.value(&names::LEASE_LOSSES, &[]), Some(0.0));
-        // As if another process had owned them in between.
+        // This has the effect of another process that owned the partitions in between.
         database::execute(&db.pool, "update outbox_lease set epoch = epoch + 1 where part < 5").await;
         let page = scraped.until("the loss", |page| page.value(&names::LEASE_LOSSES, &[]) != Some(0.0)).await;
         assert_eq!(page.value(&names::LEASE_LOSSES, &[]), Some(5.0));
         assert_eq!(page.value(&names::PARTITIONS_OWNED, &[]), Some(64.0));
-        for calls in 1..=3 {
-            outbox.wake();
-            let called = Some(f64::from(calls));
-            scraped.until("the call", |page| page.value(&names::WAKE_UPS, &["requested"]) == called).await;
+                for requests in 1..=3 {
+                    outbox.wake();
+                    let expected = Some(f64::from(requests));
+                    scraped.until("the wake-up", |page| page.value(&names::WAKE_UPS, &["requested"]) == expected).await;
         }
         dispatcher.shutdown().await.unwrap();
     }
 
-    async fn errors_of_the_database_are_counted(db) {
+    async fn database_errors_are_counted_by_operation(db) {
         let scraped = Scraped::start().await;
         let truth = Truth::default();
         let outbox = outbox(&db, &truth, &gate()).await;
         let dispatcher = outbox.start().await.unwrap();
         assert_eq!(scraped.scrape().await.total(&names::DATABASE_ERRORS), 0.0);
-        database::execute(&db.pool, "alter table outbox_record rename to gone").await;
+        database::execute(&db.pool, "alter table outbox_record rename to hidden").await;
         let errors = |page: &Page, operation| page.value(&names::DATABASE_ERRORS, &[operation]);
         scraped.until("errors", |page| {
             errors(page, "fetch") >= Some(2.0) && errors(page, "sample") >= Some(1.0)
         }).await;
-        database::execute(&db.pool, "alter table gone rename to outbox_record").await;
+        database::execute(&db.pool, "alter table hidden rename to outbox_record").await;
         publish(&db, &outbox, &[Order { key: "a".to_owned(), script: Script::Succeed }]).await;
         let page = scraped.until("the database to answer", |page| {
             page.value(&names::RECORDS, &["completed"]) == Some(1.0)

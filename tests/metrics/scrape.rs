@@ -1,4 +1,4 @@
-//! A recorder of the test's own, its `/metrics`, and what is read there.
+//! A metrics recorder for one test, an HTTP server for its `/metrics`, and a parser of that page.
 
 use std::{collections::BTreeMap, net::SocketAddr, time::Duration};
 
@@ -10,8 +10,7 @@ use tokio::{
     net::{TcpListener, TcpStream},
 };
 
-/// Everything that this thread counts, which is everything in a test on one thread, for as long as
-/// this lives.
+/// Records all metrics of this thread while it exists. The tests run on one thread.
 pub(crate) struct Scraped {
     address: SocketAddr,
     _recorder: LocalRecorderGuard<'static>,
@@ -30,7 +29,7 @@ impl Scraped {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
         tokio::spawn(serve(listener, handle));
-        // Each test is a process, or a thread that ends soon after.
+        // The leak is harmless: the process of the test ends soon.
         let recorder = Box::leak(Box::new(recorder));
         Self {
             address,
@@ -38,7 +37,7 @@ impl Scraped {
         }
     }
 
-    /// Asks for `/metrics`.
+    /// Requests `/metrics`.
     pub(crate) async fn scrape(&self) -> Page {
         let mut stream = TcpStream::connect(self.address).await.expect("a server");
         let request = b"GET /metrics HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n";
@@ -50,11 +49,11 @@ impl Scraped {
         Page::of(body)
     }
 
-    /// Scrapes until the page is as it should be; panics with the last one after a minute.
-    pub(crate) async fn until(&self, what: &str, so: impl Fn(&Page) -> bool) -> Page {
+    /// Scrapes until `holds` accepts the page; panics with the last page after 60 seconds.
+    pub(crate) async fn until(&self, what: &str, holds: impl Fn(&Page) -> bool) -> Page {
         let mut last = self.scrape().await;
         for _ in 0..1200 {
-            if so(&last) {
+            if holds(&last) {
                 return last;
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
@@ -76,16 +75,16 @@ async fn serve(listener: TcpListener, handle: PrometheusHandle) {
         let body = handle.render();
         let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", body.len());
         let answer = [head, body].concat();
-        // Who does not wait for it does not want it.
+        // A client that has closed the connection does not need the answer.
         let _ = stream.write_all(answer.as_bytes()).await;
     }
 }
 
-/// What `/metrics` says, line by line: name with labels, value.
+/// The lines of `/metrics`: name with labels, and value.
 #[derive(Debug, Clone)]
 pub(crate) struct Page {
     values: BTreeMap<String, f64>,
-    /// By name: counter, gauge or histogram.
+    /// The kind of each metric, by name: counter, gauge or histogram.
     pub(crate) types: BTreeMap<String, String>,
 }
 
@@ -100,8 +99,8 @@ impl Page {
                 let (name, kind) = described.split_once(' ').expect("a type");
                 page.types.insert(name.to_owned(), kind.to_owned());
             } else if !line.starts_with('#') {
-                let (name, value) = line.rsplit_once(' ').expect("a value");
-                let value = value.parse().expect("a number");
+                let (name, number) = line.rsplit_once(' ').expect("a value");
+                let value = number.parse().expect("a number");
                 let before = page.values.insert(sorted(name), value);
                 assert_eq!(before, None, "{name} twice");
             }
@@ -111,47 +110,45 @@ impl Page {
 
     /// The value of one series: labels in the order of the metric's.
     pub(crate) fn value(&self, metric: &Metric, labels: &[&str]) -> Option<f64> {
-        self.part(metric, "", labels)
+        self.suffixed(metric, "", labels)
     }
 
-    /// How many observations a histogram has.
+    /// The number of observations of a histogram.
     pub(crate) fn count(&self, metric: &Metric, labels: &[&str]) -> f64 {
-        self.part(metric, "_count", labels).unwrap_or(0.0)
+        self.suffixed(metric, "_count", labels).unwrap_or(0.0)
     }
 
-    /// What they come to together.
+    /// The sum of the observations of a histogram.
     pub(crate) fn sum(&self, metric: &Metric, labels: &[&str]) -> f64 {
-        self.part(metric, "_sum", labels).unwrap_or(0.0)
+        self.suffixed(metric, "_sum", labels).unwrap_or(0.0)
     }
 
-    fn part(&self, metric: &Metric, suffix: &str, labels: &[&str]) -> Option<f64> {
+    fn suffixed(&self, metric: &Metric, suffix: &str, labels: &[&str]) -> Option<f64> {
         assert_eq!(metric.labels.len(), labels.len(), "{}", metric.name);
-        let labels = metric.labels.iter().zip(labels);
-        let labels: Vec<String> = labels
+        let pairs: Vec<String> = (metric.labels.iter().zip(labels))
             .map(|(name, value)| format!("{name}=\"{value}\""))
             .collect();
-        let name = format!("{}{suffix}", metric.name);
-        let name = match labels.is_empty() {
-            true => name,
-            false => format!("{name}{{{}}}", labels.join(",")),
-        };
+        let mut name = format!("{}{suffix}", metric.name);
+        if !pairs.is_empty() {
+            name += &format!("{{{}}}", pairs.join(","));
+        }
         self.values.get(&sorted(&name)).copied()
     }
 
-    /// All series of a metric, whatever their labels.
+    /// The sum of all series of a metric.
     pub(crate) fn total(&self, metric: &Metric) -> f64 {
-        let of = |name: &str| name.split('{').next() == Some(metric.name);
-        let values = self.values.iter().filter(|(name, _)| of(name));
+        let is_of_metric = |name: &str| name.split('{').next() == Some(metric.name);
+        let values = self.values.iter().filter(|(name, _)| is_of_metric(name));
         values.map(|(_, value)| value).sum()
     }
 
-    /// Every series that only grows.
+    /// Every series that must not decrease.
     pub(crate) fn growing(&self) -> impl Iterator<Item = (&String, f64)> {
-        let grows = |name: &str| {
-            let name = name.split('{').next().unwrap_or(name);
+        let grows = |series: &str| {
+            let name = series.split('{').next().unwrap_or(series);
             ["_total", "_count", "_sum", "_bucket"]
                 .iter()
-                .any(|end| name.ends_with(end))
+                .any(|suffix| name.ends_with(suffix))
         };
         let values = self.values.iter().filter(move |(name, _)| grows(name));
         values.map(|(name, value)| (name, *value))
@@ -162,7 +159,7 @@ impl Page {
     }
 }
 
-/// The name with its labels in a fixed order. No value in these tests has a comma.
+/// The name with its labels in a fixed order. No label value in these tests has a comma.
 fn sorted(name: &str) -> String {
     let Some((name, labels)) = name.split_once('{') else {
         return name.to_owned();

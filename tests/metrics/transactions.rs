@@ -1,4 +1,4 @@
-//! The counters of transactions that are retried.
+//! The counters of retried transactions.
 
 use std::{
     sync::atomic::{AtomicU32, Ordering},
@@ -42,7 +42,7 @@ on_each_database! {
             (Reason::Transient, None),
         ] {
             let before = calls.load(Ordering::Relaxed);
-            // Fails twice, then succeeds.
+            // This transaction fails twice and then succeeds.
             db.outbox.transaction("Ship").policy(policy()).run(async |mut tx| {
                 sqlx::query("select 1").execute(&mut *tx).await?;
                 match calls.fetch_add(1, Ordering::Relaxed) - before {
@@ -51,7 +51,7 @@ on_each_database! {
                 }
             }).await.unwrap();
             assert_eq!(calls.load(Ordering::Relaxed) - before, 3);
-            // Fails always.
+            // This transaction always fails.
             db.outbox.transaction("Ship").policy(policy()).run(async |_| {
                 Err::<(), _>(Oops::Conflict(reason))
             }).await.unwrap_err();
@@ -62,7 +62,7 @@ on_each_database! {
                 assert_eq!(page.value(&metric, &["Ship"]), Some(5.0), "{}", metric.name);
             }
         }
-        // There would be time for an attempt, and not for the pause before the next.
+        // The deadline leaves time for an attempt, but not for the delay before the next one.
         let slow = policy().base_delay(Duration::from_secs(60)).max_delay(Duration::from_secs(60));
         db.outbox.transaction("Hurry").policy(slow).deadline(Deadline::after(Duration::from_secs(5))).run(async |_| {
             Err::<(), _>(Oops::Conflict(Reason::Deadlock))

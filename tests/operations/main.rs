@@ -1,5 +1,5 @@
-//! What a person on call looks at and changes, on real databases: the same cases on SQLite,
-//! PostgreSQL and MySQL/MariaDB. Rows come into their states by SQL: nothing is dispatched here.
+//! The operations for a person on call, on real databases: the same cases on SQLite, PostgreSQL and
+//! MySQL/MariaDB. SQL writes the rows in their states; no dispatcher runs.
 
 #![expect(
     clippy::panic,

@@ -1,4 +1,4 @@
-//! Counts, lists, and what is known of one record.
+//! Counts, lists, and all data of one record.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -11,7 +11,7 @@ use crate::rows::{
     run,
 };
 
-/// The record ids of all pages, and how many pages there were.
+/// The record ids of all pages, and the number of pages.
 macro_rules! all_pages {
     ($db:ident, $filter:expr, $paging:expr) => {{
         let (mut paging, mut ids, mut pages) = ($paging, Vec::new(), 0);
@@ -27,7 +27,7 @@ macro_rules! all_pages {
             let Some(next) = page.next else {
                 break (ids, pages);
             };
-            // Through text, as in a URL.
+            // The cursor passes through text, as in a URL.
             paging = paging.after(next.to_string().parse().unwrap());
         }
     }};
@@ -40,7 +40,7 @@ macro_rules! listed {
 }
 
 on_each_database! {
-    async fn an_empty_outbox_has_nothing_to_show(db) {
+    async fn an_empty_outbox_gives_empty_answers(db) {
         let operations = db.outbox.operations();
         let mut none = Counts::default();
         none.exact = true;
@@ -64,7 +64,7 @@ on_each_database! {
         assert_eq!(operations.prune(Duration::ZERO).await.unwrap(), 0);
     }
 
-    async fn everything_is_counted_once_by_what_it_waits_for(db) {
+    async fn each_record_is_counted_once_by_its_status(db) {
         publish_many(&db, "k", 8).await;
         let paid = publish_event(&db, &OrderPaid { order_id: KEY.to_owned() }).await;
         let first = number!(db, "select min(id) from outbox_record".to_owned());
@@ -77,11 +77,11 @@ on_each_database! {
         }
         delivered!(db, paid, "c", "failed", true);
 
-        // There is so little that an estimate is exact.
+        // With few rows an estimate is exact.
             for precision in [Precision::Exact, Precision::Estimated] {
             let counts = db.outbox.operations().counts(precision).await.unwrap();
-            let seen = [counts.pending, counts.scheduled, counts.unhandled, counts.waiting, counts.retrying, counts.failed, counts.completed, counts.discarded];
-            assert_eq!(seen, [2, 1, 1, 1, 1, 2, 1, 2]);
+            let by_status = [counts.pending, counts.scheduled, counts.unhandled, counts.waiting, counts.retrying, counts.failed, counts.completed, counts.discarded];
+            assert_eq!(by_status, [2, 1, 1, 1, 1, 2, 1, 2]);
 
             let events = db.outbox.operations().counts_by_event(precision).await.unwrap();
             let seen: Vec<_> = events.items.iter().map(|e| (&*e.event, [e.pending, e.scheduled, e.unhandled, e.waiting, e.retrying, e.failed])).collect();
@@ -91,7 +91,7 @@ on_each_database! {
         assert_eq!(db.outbox.operations().newest_record_id().await.unwrap(), paid);
     }
 
-    async fn failures_are_grouped_by_what_went_wrong(db) {
+    async fn failures_are_grouped_by_error_and_handler(db) {
         let mut ids = Vec::new();
         for n in 0..5 {
             ids.push(publish(&db, &format!("{KEY}{n}")).await);
@@ -99,11 +99,11 @@ on_each_database! {
         for id in &ids[..3] {
             delivered!(db, id, "charge-card", "failed", true);
         }
-        // The newest of its group is the sample.
+        // The newest failure of a group gives its text.
         run!(db, format!("update outbox_delivery set error = 'Karte abgelehnt: 9 €', error_kind = 'permanent' where record_id = {}", ids[2]));
         delivered!(db, ids[3], "send-mail", "failed", false);
         run!(db, format!("update outbox_delivery set fingerprint = null, error = null, error_kind = null where record_id = {}", ids[3]));
-        // Not failed for good: not counted.
+        // A retrying delivery is not counted.
         delivered!(db, ids[4], "charge-card", "retrying", true);
 
         for precision in [Precision::Exact, Precision::Estimated] {
@@ -117,12 +117,12 @@ on_each_database! {
         }
     }
 
-    async fn the_oldest_pending_record_has_its_age_by_the_database_s_clock(db) {
+    async fn the_age_of_the_oldest_pending_record_is_by_the_database_s_clock(db) {
         publish_many(&db, KEY, 200).await;
         let (done, old) = (publish(&db, "done").await, publish(&db, "old").await);
         run!(db, format!("update outbox_record set created_at = {} where id = {old}", in_seconds(&db, -100)));
         run!(db, format!("update outbox_record set created_at = {}, status = 'completed' where id = {done}", in_seconds(&db, -9000)));
-        // In every partition: whichever `old` is in, it may not be its first.
+        // All partitions have completed records, so `old` is not the first row of its partition.
         run!(db, format!("update outbox_record set status = 'completed' where id < {done}"));
         let age = db.outbox.operations().oldest_pending_age().await.unwrap().unwrap();
         assert!((100..160).contains(&age.as_secs()), "{age:?}");
@@ -139,9 +139,9 @@ on_each_database! {
         let (mut newest, _) = all_pages!(db, pending, Paging::newest(7));
         newest.reverse();
         assert_eq!(newest, oldest);
-        // A page that is just full is the last one.
+        // A page that holds exactly the rest is the last one.
         assert_eq!(all_pages!(db, Filter::new(), Paging::newest(250)).1, 1);
-        // Limits from outside are moved to where they may be.
+        // A limit outside of the allowed range is changed to the nearest allowed one.
         assert_eq!(all_pages!(db, Filter::new(), Paging::newest(0)).1, 250);
         assert_eq!(all_pages!(db, Filter::new(), Paging::newest(u32::MAX)).1, 1);
 
@@ -153,7 +153,7 @@ on_each_database! {
         assert_eq!(twice.into_iter().collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>(), oldest);
     }
 
-    async fn a_filter_selects_what_it_says(db) {
+    async fn each_filter_selects_the_matching_records(db) {
         let (a, b) = (publish(&db, KEY).await, publish(&db, "b").await);
         let paid = publish_event(&db, &OrderPaid { order_id: KEY.to_owned() }).await;
         let late = publish(&db, "late").await;
@@ -185,7 +185,7 @@ on_each_database! {
         assert_eq!(listed!(db, retrying.clone().older_than(Duration::from_secs(400))), [b]);
         assert_eq!(listed!(db, retrying.clone().older_than(Duration::from_secs(600))), [0; 0]);
 
-        // What is listed of a delivery.
+        // The fields of a delivery in a list.
         let page = db.outbox.operations().list(&failed().handler("charge-card"), Paging::newest(5)).await.unwrap();
         let item = &page.items[0];
         assert_eq!((&*item.event, &*item.key, item.status), ("order.created", KEY, RecordStatus::Split));
@@ -195,7 +195,7 @@ on_each_database! {
         assert_eq!((delivery.kind.as_deref(), delivery.error.as_deref()), (Some("error"), Some("card declined: 7")));
     }
 
-    async fn everything_of_one_record_is_shown(db) {
+    async fn inspect_returns_all_data_of_one_record(db) {
         let mut tx = db.pool.begin().await.unwrap();
         let event = OrderPaid { order_id: KEY.to_owned() };
         let sent = db.outbox.schedule(&event).header("tenant", KEY).max_retries(9).send(&mut tx).await.unwrap();
@@ -215,7 +215,7 @@ values ({record_id}, '{handler}', {attempt}, {}, 'timed_out', 'f{attempt}', 'zu 
         assert_eq!((seen.status, seen.due_at, seen.completed_at), (RecordStatus::Split, None, None));
         let deliveries: Vec<_> = seen.deliveries.iter().map(|d| (&*d.handler, d.status, d.blocking, d.due_at.is_some())).collect();
         assert_eq!(deliveries, [("b", DeliveryStatus::Failed, true, false), ("a", DeliveryStatus::Retrying, false, true)]);
-        // All of it in the same minutes, and to the microsecond.
+        // The times are relative to the creation of the record, within a minute.
         let started = seen.record.created_at;
         let due = seen.deliveries[1].due_at.unwrap().duration_since(started).as_secs();
         assert!((3600..3660).contains(&due), "{due}");
@@ -226,7 +226,7 @@ values ({record_id}, '{handler}', {attempt}, {}, 'timed_out', 'f{attempt}', 'zu 
         assert!(seen.failures[0].failed_at.duration_since(started).as_secs().abs() < 60);
     }
 
-    async fn lanes_that_wait_are_shown_with_what_they_wait_for(db) {
+    async fn blocked_lanes_are_listed_with_their_first_delivery(db) {
         let mut of_key = Vec::new();
         for _ in 0..3 {
             of_key.push(publish(&db, KEY).await);
@@ -234,11 +234,11 @@ values ({record_id}, '{handler}', {attempt}, {}, 'timed_out', 'f{attempt}', 'zu 
         delivered!(db, of_key[0], "charge-card", "failed", true);
         delivered!(db, of_key[1], "charge-card", "waiting", true);
         delivered!(db, of_key[2], "charge-card", "waiting", true);
-        // Alone at the head of its own lane.
+        // The only delivery of its lane.
         delivered!(db, of_key[2], "send-mail", "retrying", true);
-        // Neither of these holds anything up.
-        let (runs, failed) = (publish(&db, "runs").await, publish(&db, "passed by").await);
-        delivered!(db, runs, "charge-card", "waiting", true);
+        // Neither of these deliveries blocks its lane.
+        let (waiting, failed) = (publish(&db, "waiting").await, publish(&db, "not blocking").await);
+        delivered!(db, waiting, "charge-card", "waiting", true);
         delivered!(db, failed, "charge-card", "failed", false);
 
         let lanes = db.outbox.operations().blocked_lanes(10).await.unwrap();

@@ -1,4 +1,4 @@
-//! Once more, now.
+//! Replaying deliveries and records.
 
 use outbox::operations::{Change, DeliveryStatus, Filter, RecordStatus};
 
@@ -6,7 +6,7 @@ use outbox_tests::on_each_database;
 
 use crate::rows::{KEY, deliver, delivered, in_seconds, number, publish, publish_many, run};
 
-/// The delivery of the handler as it is now, and how many seconds until it is due.
+/// The delivery of the handler as it is now, and its due time in seconds after publish.
 macro_rules! delivery {
     ($db:ident, $record:expr, $handler:expr) => {{
         let seen = $db
@@ -29,7 +29,7 @@ macro_rules! delivery {
 }
 
 on_each_database! {
-    async fn a_failed_delivery_has_all_its_retries_again(db) {
+    async fn a_replayed_delivery_has_all_its_retries_again(db) {
         let (id, other) = (publish(&db, KEY).await, publish(&db, KEY).await);
         delivered!(db, id, "charge-card", "failed", true);
         delivered!(db, id, "send-mail", "failed", false);
@@ -41,20 +41,20 @@ on_each_database! {
         assert_eq!((delivery.status, delivery.attempt, delivery.failure_count), (DeliveryStatus::Retrying, 5, 0));
         assert_eq!((delivery.first_failed_at, delivery.finished_at), (None, None));
         assert!((0..60).contains(&due.unwrap()), "{due:?}");
-        // Its lane goes on waiting behind it.
+        // The delivery still blocks its lane.
         assert!(delivery.blocking);
         assert_eq!(operations.replay(other, "charge-card").await.unwrap(), Change::Conflict(DeliveryStatus::Waiting.into()));
-        // The other handler's is as it was.
+        // The delivery of the other handler is unchanged.
         let (delivery, _) = delivery!(db, id, "send-mail");
         assert_eq!((delivery.status, delivery.attempt, delivery.blocking), (DeliveryStatus::Failed, 4, false));
 
-        // Again: it is due already, and nothing else changes.
+        // A second replay finds it due already and changes nothing.
         assert_eq!(operations.replay(id, "charge-card").await.unwrap(), Change::Applied);
         let (delivery, _) = delivery!(db, id, "charge-card");
         assert_eq!((delivery.attempt, delivery.status), (5, DeliveryStatus::Retrying));
     }
 
-    async fn a_retry_is_brought_forward_and_stays_what_it_is(db) {
+    async fn replay_makes_a_retrying_delivery_due_now_and_changes_nothing_else(db) {
         let id = publish(&db, KEY).await;
         delivered!(db, id, "charge-card", "retrying", true);
         assert!(delivery!(db, id, "charge-card").1.unwrap() >= 3600);
@@ -65,7 +65,7 @@ on_each_database! {
         assert!(delivery.first_failed_at.is_some() && delivery.blocking);
     }
 
-    async fn what_cannot_be_replayed_says_what_it_is(db) {
+    async fn a_refused_replay_returns_the_status(db) {
         let operations = db.outbox.operations();
         let id = publish(&db, KEY).await;
         assert_eq!(operations.replay(id, "a").await.unwrap(), Change::Conflict(RecordStatus::Pending.into()));
@@ -77,7 +77,7 @@ on_each_database! {
         assert_eq!(operations.replay(id, "b").await.unwrap(), Change::Conflict(DeliveryStatus::Completed.into()));
         assert_eq!(operations.replay(id, "c").await.unwrap(), Change::Conflict(DeliveryStatus::Discarded.into()));
         assert_eq!(operations.replay_record(id).await.unwrap(), Change::Conflict(RecordStatus::Split.into()));
-        for missing in ["A", "nobody", "a\0b"] {
+        for missing in ["A", "unknown", "a\0b"] {
             assert_eq!(operations.replay(id, missing).await.unwrap(), Change::NotFound);
         }
         assert_eq!(operations.replay(id + 1, "a").await.unwrap(), Change::NotFound);
@@ -86,17 +86,17 @@ on_each_database! {
         assert_eq!(unchanged, 3);
     }
 
-    async fn a_record_is_replayed_for_all_that_have_not_finished(db) {
+    async fn replay_of_a_record_applies_to_its_unfinished_deliveries(db) {
         let (id, delayed) = (publish(&db, KEY).await, publish(&db, KEY).await);
         for (handler, status) in [("a", "waiting"), ("b", "retrying"), ("c", "failed"), ("d", "completed")] {
             delivered!(db, id, handler, status, true);
         }
         let operations = db.outbox.operations();
         assert_eq!(operations.replay_record(id).await.unwrap(), Change::Applied);
-        let seen = operations.inspect(id).await.unwrap().unwrap();
-        let seen: Vec<_> = seen.deliveries.iter().map(|d| (d.status, d.attempt, d.due_at.is_some())).collect();
+                let record = operations.inspect(id).await.unwrap().unwrap();
+                let deliveries: Vec<_> = record.deliveries.iter().map(|d| (d.status, d.attempt, d.due_at.is_some())).collect();
         let (waiting, retrying, completed) = (DeliveryStatus::Waiting, DeliveryStatus::Retrying, DeliveryStatus::Completed);
-        assert_eq!(seen, [(waiting, 4, false), (retrying, 4, true), (retrying, 5, true), (completed, 4, false)]);
+        assert_eq!(deliveries, [(waiting, 4, false), (retrying, 4, true), (retrying, 5, true), (completed, 4, false)]);
 
         run!(db, format!("update outbox_record set status = 'scheduled', due_at = {} where id = {delayed}", in_seconds(&db, 9000)));
         assert_eq!(operations.replay_record(delayed).await.unwrap(), Change::Applied);
@@ -105,7 +105,7 @@ on_each_database! {
         assert!(seen.due_at.unwrap().duration_since(seen.record.created_at).as_secs() < 60);
     }
 
-    async fn many_are_replayed_in_batches(db) {
+    async fn replay_all_works_in_batches(db) {
         publish_many(&db, KEY, 1203).await;
         run!(db, deliver(&db, "1 = 1", "charge-card", "failed", true));
         let last = number!(db, "select max(id) from outbox_record".to_owned());
@@ -114,26 +114,26 @@ on_each_database! {
         let operations = db.outbox.operations();
         let due = || format!("select count(*) from outbox_delivery where status = 'retrying' and due_at <= {}", in_seconds(&db, 0));
 
-        // 500 in a transaction: this is three.
+        // One transaction replays 500 deliveries, so this takes three.
         let declined = Filter::new().status(DeliveryStatus::Failed).fingerprint("declined");
         assert_eq!(operations.replay_all(&declined).await.unwrap(), 1201);
         assert_eq!(operations.replay_all(&declined).await.unwrap(), 0);
         assert_eq!(number!(db, due()), 1201);
-        let again = number!(db, "select count(*) from outbox_delivery where attempt = 5 and failure_count = 0".to_owned());
-        assert_eq!(again, 1201);
+        let replayed = number!(db, "select count(*) from outbox_delivery where attempt = 5 and failure_count = 0".to_owned());
+        assert_eq!(replayed, 1201);
 
-        // Without a status: what has failed, and not what is retried anyway.
+        // Without a status, a filter selects failed deliveries and no retrying ones.
         assert_eq!(operations.replay_all(&Filter::new().fingerprint("other")).await.unwrap(), 1);
         assert_eq!(number!(db, due()), 1202);
-        for useless in [DeliveryStatus::Waiting, DeliveryStatus::Completed] {
-            assert_eq!(operations.replay_all(&Filter::new().status(useless)).await.unwrap(), 0);
+        for status in [DeliveryStatus::Waiting, DeliveryStatus::Completed] {
+            assert_eq!(operations.replay_all(&Filter::new().status(status)).await.unwrap(), 0);
         }
         let retrying = Filter::new().status(DeliveryStatus::Retrying).fingerprint("other");
         assert_eq!(operations.replay_all(&retrying).await.unwrap(), 2);
         assert_eq!(number!(db, due()), 1203);
     }
 
-    async fn delayed_records_are_brought_forward_all_at_once(db) {
+    async fn replay_all_makes_scheduled_records_due_now(db) {
         publish_many(&db, KEY, 3).await;
         run!(db, format!("update outbox_record set status = 'scheduled', due_at = {}", in_seconds(&db, 9000)));
         publish(&db, KEY).await;

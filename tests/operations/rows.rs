@@ -1,4 +1,4 @@
-//! Brings rows into their states.
+//! SQL that writes rows in the states that tests need.
 
 use outbox::{Database, OutboxEvent, Scheduled};
 use serde::{Deserialize, Serialize};
@@ -18,10 +18,10 @@ pub(crate) struct OrderPaid {
     pub(crate) order_id: String,
 }
 
-/// A key that is not ASCII, with everything that escaping could trip over.
+/// A key with characters outside of ASCII and with characters that need escaping.
 pub(crate) const KEY: &str = "Größe 🚀 'x' \"y\" \\ 日本語 %s ?1 $1";
 
-/// The id of a new pending record.
+/// Publishes a record and returns its id.
 pub(crate) async fn publish<Db: Database>(db: &Fresh<Db>, key: &str) -> i64 {
     let event = OrderCreated {
         order_id: key.to_owned(),
@@ -39,7 +39,7 @@ pub(crate) async fn publish_event<Db: Database>(db: &Fresh<Db>, event: &impl Out
     record_id
 }
 
-/// Many pending records with keys `{prefix}{0..count}`; their ids, in order.
+/// Publishes `count` records with the keys `{prefix}0`, `{prefix}1` and so on.
 pub(crate) async fn publish_many<Db: Database>(db: &Fresh<Db>, prefix: &str, count: usize) {
     let events: Vec<OrderCreated> = (0..count)
         .map(|n| OrderCreated {
@@ -51,8 +51,8 @@ pub(crate) async fn publish_many<Db: Database>(db: &Fresh<Db>, prefix: &str, cou
     tx.commit().await.unwrap();
 }
 
-/// A delivery of each record that the condition selects: in attempt 4 after 3 failures, due in an
-/// hour if retrying.
+/// SQL that inserts a delivery for each record that the condition `records` selects, in attempt 4
+/// after 3 failures. A retrying delivery is due in one hour.
 pub(crate) fn deliver<Db: Database>(
     db: &Fresh<Db>,
     records: &str,
@@ -60,11 +60,13 @@ pub(crate) fn deliver<Db: Database>(
     status: &str,
     blocking: bool,
 ) -> String {
-    let (key, past, due) = match Db::NAME {
-        "MySQL" => ("`key`", in_seconds(db, -60), in_seconds(db, 3600)),
-        _ => ("key", in_seconds(db, -60), in_seconds(db, 3600)),
+    let key = if Db::NAME == "MySQL" { "`key`" } else { "key" };
+    let past = in_seconds(db, -60);
+    let due = if status == "retrying" {
+        in_seconds(db, 3600)
+    } else {
+        "null".to_owned()
     };
-    let due = if status == "retrying" { &due } else { "null" };
     format!(
         "insert into outbox_delivery (record_id, part, {key}, handler, status, blocking, attempt, failure_count,
     first_failed_at, due_at, error, error_kind, fingerprint)
@@ -74,7 +76,7 @@ update outbox_record set status = 'split' where ({records}) and status = 'pendin
     )
 }
 
-/// One record whose handler left it with this status.
+/// Inserts a delivery with this status for one record.
 macro_rules! delivered {
     ($db:ident, $record:expr, $handler:expr, $status:expr, $blocking:expr) => {
         crate::rows::run!(
@@ -102,7 +104,7 @@ macro_rules! run {
 }
 pub(crate) use run;
 
-/// The number that SQL gives.
+/// The number that a query returns.
 macro_rules! number {
     ($db:ident, $sql:expr) => {
         sqlx::query_scalar::<_, i64>(sqlx::AssertSqlSafe($sql))

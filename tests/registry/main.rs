@@ -1,4 +1,4 @@
-//! What is checked and resolved at start-up, and what is reported of it.
+//! The checks of the registry at start-up, the policies that it resolves, and its report.
 
 #![expect(clippy::unwrap_used, reason = "every function here is part of a test")]
 

@@ -1,4 +1,4 @@
-//! Policies and error types by name: from code, from linked types, from the configuration.
+//! Named policies and error types from code, from linked types and from the configuration.
 
 use std::time::Duration;
 
@@ -40,14 +40,14 @@ const GENTLE: &str =
     r#"{ "policies": { "gentle": { "policy": "fixed", "fixed": { "delay": "5m" } } } }"#;
 
 #[test]
-fn a_policy_of_the_configuration_is_found_by_its_name() {
+fn a_handler_finds_a_policy_of_the_configuration_by_name() {
     let registry = with(GENTLE).build().unwrap();
     let policy = registry.handler("gentle").unwrap().policy();
     assert_eq!(policy.next_delay(1), Duration::from_secs(300));
 }
 
 #[test]
-fn one_of_the_same_name_in_code_wins() {
+fn a_named_policy_in_code_wins_over_the_configuration() {
     let registry = with(GENTLE)
         .named_policy("gentle", Retry::builder().fixed(Duration::from_secs(1)))
         .build()
@@ -57,7 +57,7 @@ fn one_of_the_same_name_in_code_wins() {
 }
 
 #[test]
-fn error_types_are_known_by_attribute_and_by_builder() {
+fn the_attribute_and_the_builder_register_names_of_error_types() {
     let registry = with(
         r#"{ "include-exceptions": ["shop.declined", "shop.closed"], "policies": { "gentle": {} } }"#,
     )
@@ -71,7 +71,7 @@ fn error_types_are_known_by_attribute_and_by_builder() {
 }
 
 #[test]
-fn unknown_names_and_names_taken_twice_are_start_up_errors() {
+fn unknown_and_duplicate_names_are_start_up_errors() {
     let error = with(
         r#"{ "exclude-exceptions": ["shop.declind"], "policies": { "gentle": { "include-exceptions": ["io::Error"] } } }"#,
     )
@@ -105,8 +105,8 @@ fn unknown_names_and_names_taken_twice_are_start_up_errors() {
 #[test]
 fn the_configuration_of_the_guide_is_valid() {
     let guide = include_str!("../../outbox/docs/guide/configuration.md");
-    let yaml = guide.split("```yaml\n").nth(1).unwrap();
-    let yaml = yaml.split("```").next().unwrap();
+    let after_fence = guide.split("```yaml\n").nth(1).unwrap();
+    let yaml = after_fence.split("```").next().unwrap();
     let config = Config::loader()
         .text(outbox::config::Format::Yaml, "configuration.md", yaml)
         .environment([])

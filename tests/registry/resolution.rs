@@ -1,5 +1,5 @@
-//! Which policy a handler has: every combination of the four places that may name one, for each
-//! kind of handler.
+//! The policy of a handler: every combination of the four sources that may define one, for each kind
+//! of handler.
 
 use outbox::{
     Config, Handler, Metadata, OutboxEvent, Registry, Retry, RetryAware, outbox_handler,
@@ -11,14 +11,14 @@ use serde::{Deserialize, Serialize};
 #[outbox_event(name = "resolved")]
 struct Resolved {}
 
-// Each place is recognised by the number of retries that it gives.
+// Each source has its own number of retries, by which the test recognises it.
 const OF_TRAIT: u32 = 11;
 const OF_ATTRIBUTE: u32 = 22;
 const GLOBAL: u32 = 33;
 const CONFIGURED: u32 = 44;
 const DEFAULT: u32 = 3;
 
-macro_rules! brings_its_own {
+macro_rules! implements_retry_aware {
     ($($handler:ident),*) => {$(
         impl RetryAware for $handler {
             type Policy = Retry;
@@ -45,9 +45,9 @@ async fn with_trait(_event: Resolved) {}
 #[retryable(max_retries = 22)]
 async fn with_both(_event: Resolved) {}
 
-brings_its_own!(with_trait, with_both);
+implements_retry_aware!(with_trait, with_both);
 
-// `impl Handler<E> for T`. The attribute is above on one and below on the other.
+// `impl Handler<E> for T`. One has the attribute `retryable` above `outbox_handler`, one below it.
 
 struct Bare;
 struct WithAttribute;
@@ -76,9 +76,9 @@ impl Handler<Resolved> for WithBoth {
     async fn handle(&self, _event: Resolved, _meta: &Metadata) {}
 }
 
-brings_its_own!(WithTrait, WithBoth);
+implements_retry_aware!(WithTrait, WithBoth);
 
-// Methods: the trait is the type's, so it holds for all of them.
+// Methods: the type implements the trait, so it applies to all of them.
 
 #[outbox_handler]
 impl Bare {
@@ -127,9 +127,10 @@ fn registry(global: bool, configured: bool) -> Registry {
 }
 
 #[test]
-fn trait_then_attribute_then_global_then_configuration_then_default() {
+fn trait_wins_over_attribute_over_global_over_configuration_over_default() {
     use PolicySource::{Attribute, Configuration, Default, Global, Trait};
-    // Trait, attribute, global, configuration: who wins, and whom it shadows.
+    // The present sources (trait, attribute, global, configuration), the one that wins, and the ones
+    // that it shadows.
     #[rustfmt::skip]
     let table: [([bool; 4], PolicySource, &[PolicySource]); 16] = [
         ([false, false, false, false], Default, &[]),

@@ -1,4 +1,4 @@
-//! Everything that is wrong, in one error; and the report when nothing is.
+//! All mistakes in one error, and the report of a correct registry.
 
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ async fn impossible(_event: Started) {}
 async fn takes_failure(_event: Started, _error: &HandlerError) {}
 
 #[test]
-fn everything_that_is_wrong_is_in_one_error_with_its_place() {
+fn one_error_lists_every_mistake_with_its_place() {
     let error = Registry::builder()
         .handler::<one::first>()
         .handler::<second>()
@@ -93,7 +93,7 @@ fn everything_that_is_wrong_is_in_one_error_with_its_place() {
 }
 
 #[test]
-fn nothing_registered_is_an_error_unless_it_is_meant() {
+fn an_empty_registry_is_an_error_unless_it_is_allowed() {
     let error = Registry::builder().build().unwrap_err();
     assert!(
         error.to_string().contains("use my_handlers as _;"),
@@ -103,7 +103,7 @@ fn nothing_registered_is_an_error_unless_it_is_meant() {
 }
 
 #[test]
-fn the_same_handler_linked_and_named_is_one() {
+fn a_handler_that_is_added_twice_is_registered_once() {
     let registry = Registry::builder()
         .handler::<second>()
         .handler::<second>()
@@ -118,7 +118,7 @@ fn the_same_handler_linked_and_named_is_one() {
 }
 
 #[test]
-fn a_long_id_is_refused_before_the_database_does() {
+fn the_registry_refuses_an_id_that_is_too_long_for_the_database() {
     let error = Registry::builder()
         .handler::<a_very_long_name_that_goes_on_and_on_and_on_and_on_and_on_and_on_and_on_and_on_and_on_and_on_and_on_and_on_and_on_and_on_and_on_and_on_and_on_and_on_and_on_and_on_and_on_and_on_and_on_and_on_and_on_and_on_and_on_and_on_and_on_and_on_and_on_and_on_and_on>()
         .build()
@@ -135,7 +135,7 @@ async fn a_very_long_name_that_goes_on_and_on_and_on_and_on_and_on_and_on_and_on
 ) {
 }
 
-/// An argument that asks for more than it says it requires.
+/// An argument that reads a state that it does not announce in `requires`.
 struct Careless;
 
 impl<'a> FromContext<'a> for Careless {
@@ -159,7 +159,7 @@ async fn careless(_event: Started, _careless: Careless) {}
 async fn audit(_event: AnyEvent) {}
 
 #[tokio::test]
-async fn a_state_that_was_not_announced_fails_the_attempt_and_says_so() {
+async fn a_missing_state_that_was_not_announced_fails_the_attempt() {
     let registry = Registry::builder().handler::<careless>().build().unwrap();
     let decision = outbox_tests::first_attempt(&registry, "careless", &Started {}).await;
     let outbox::__private::Decision::Failed { error, .. } = decision else {
@@ -172,7 +172,7 @@ async fn a_state_that_was_not_announced_fails_the_attempt_and_says_so() {
 }
 
 #[test]
-fn the_report_says_everything_in_words_and_as_data() {
+fn the_report_has_all_properties_as_text_and_as_json() {
     let registry = Registry::builder()
         .handler::<careless>()
         .handler::<audit>()

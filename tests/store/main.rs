@@ -1,4 +1,4 @@
-//! The stored outbox on real databases: the same cases on SQLite, PostgreSQL and MySQL/MariaDB.
+//! Tables and publishing on real databases: the same cases on SQLite, PostgreSQL and MySQL/MariaDB.
 
 mod migrating;
 mod publishing;

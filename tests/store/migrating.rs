@@ -1,4 +1,4 @@
-//! The tables: made once, by one of many, never by an older program.
+//! Migrations: one of many processes creates the tables once, and no older program changes them.
 
 use outbox::{Config, Error, Outbox, OutboxEvent, Registry, error::Operation};
 use serde::{Deserialize, Serialize};
@@ -10,16 +10,16 @@ use outbox_tests::on_each_database;
 #[outbox_event(name = "migrated")]
 struct Migrated {}
 
-fn nobody() -> outbox::RegistryBuilder {
+fn no_handlers() -> outbox::RegistryBuilder {
     Registry::builder().allow_empty()
 }
 
 on_each_database! {
-    async fn ten_processes_that_start_at_once_make_the_tables_once(_db) {
+    async fn ten_processes_that_start_at_once_create_the_tables_once(_db) {
         let pool = database::empty().await;
         let starts = (0..10).map(|_| {
             let pool = pool.clone();
-            tokio::spawn(async move { Outbox::builder(pool).registry(nobody()).build().await.map(|_| ()) })
+            tokio::spawn(async move { Outbox::builder(pool).registry(no_handlers()).build().await.map(|_| ()) })
         });
         for start in starts.collect::<Vec<_>>() {
             start.await.unwrap().unwrap();
@@ -34,11 +34,11 @@ on_each_database! {
         assert!(matches!(error, Error::NewerSchema { found: 99, known: 1 }), "{error}");
     }
 
-    async fn the_printed_statements_make_the_same_tables(_db) {
+    async fn the_printed_statements_create_the_same_tables(_db) {
         let pool = database::empty().await;
         let mut by_hand = Config::default();
         by_hand.schema_initialization.enabled = false;
-        let outbox = Outbox::builder(pool.clone()).registry(nobody()).config(by_hand).build().await.unwrap();
+        let outbox = Outbox::builder(pool.clone()).registry(no_handlers()).config(by_hand).build().await.unwrap();
 
         let mut connection = pool.acquire().await.unwrap();
         let too_early = outbox.publish(&mut connection, &Migrated {}).await.unwrap_err();
@@ -47,37 +47,37 @@ on_each_database! {
             sqlx::query(AssertSqlSafe(statement)).execute(&mut *connection).await.unwrap();
         }
         outbox.publish(&mut connection, &Migrated {}).await.unwrap();
-        // Migrating afterwards finds its work done.
+        // A migration after that has nothing to do.
         outbox.migrate().await.unwrap();
         outbox.migrate().await.unwrap();
     }
 
-    async fn tables_have_the_prefix_that_was_given(db) {
-        let other = Outbox::builder(db.pool.clone()).registry(nobody()).table_prefix("Mail_").build().await.unwrap();
+    async fn tables_have_the_configured_prefix(db) {
+        let other = Outbox::builder(db.pool.clone()).registry(no_handlers()).table_prefix("Mail_").build().await.unwrap();
         let mut connection = db.pool.acquire().await.unwrap();
         other.publish(&mut connection, &Migrated {}).await.unwrap();
         let count: i64 = sqlx::query_scalar("select count(*) from outbox_record").fetch_one(&mut *connection).await.unwrap();
         assert_eq!(count, 0);
     }
 
-    async fn a_name_that_is_no_identifier_never_reaches_the_database(db) {
+    async fn an_invalid_table_name_never_reaches_the_database(db) {
         for bad in ["x; drop table outbox_record", "a\"b", "", "schön"] {
-            let prefix = Outbox::builder(db.pool.clone()).registry(nobody()).table_prefix(bad).build().await.unwrap_err();
-            let schema = Outbox::builder(db.pool.clone()).registry(nobody()).schema(bad).build().await.unwrap_err();
+            let prefix = Outbox::builder(db.pool.clone()).registry(no_handlers()).table_prefix(bad).build().await.unwrap_err();
+            let schema = Outbox::builder(db.pool.clone()).registry(no_handlers()).schema(bad).build().await.unwrap_err();
             assert!(matches!((prefix, schema), (Error::BadName { .. }, Error::BadName { .. })), "{bad}");
         }
     }
 }
 
-/// SQLite has none of its own: there, a schema is another file.
-macro_rules! with_a_schema_of_its_own {
+/// In SQLite a schema is another file, so these tests run on the servers only.
+macro_rules! with_own_schema {
     ($($database:ident)*) => {$(
         #[tokio::test]
         async fn $database() {
             let pool = outbox_tests::database::$database::empty().await;
             let schema = format!("mail{}", &uuid::Uuid::now_v7().simple().to_string()[..20]);
             let outbox = Outbox::builder(pool.clone())
-                .registry(super::nobody())
+                .registry(super::no_handlers())
                 .schema(&schema)
                 .build()
                 .await
@@ -91,9 +91,9 @@ macro_rules! with_a_schema_of_its_own {
     )*};
 }
 
-mod a_schema_of_its_own_is_created {
+mod migrate_creates_the_configured_schema {
     use outbox::Outbox;
     use sqlx::AssertSqlSafe;
 
-    with_a_schema_of_its_own!(postgres mysql);
+    with_own_schema!(postgres mysql);
 }

@@ -1,4 +1,4 @@
-//! From an event to a row in the caller's transaction.
+//! Publishing writes an event as a row in the caller's transaction.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ fn order(id: impl Into<Id>, text: impl Into<String>) -> OrderCreated {
     }
 }
 
-/// Text or a number.
+/// An id from a text or a number.
 struct Id(String);
 
 impl From<&str> for Id {
@@ -48,12 +48,12 @@ impl From<i32> for Id {
     }
 }
 
-/// Not ASCII, with everything that escaping could trip over.
+/// A text with characters outside of ASCII and with characters that need escaping.
 const TEXT: &str = "Grüße 🚀 \"quoted\" \\ 'single' \u{1} 日本語 %s ?1 $1";
 
-/// Two transactions with the same dedup key at once: the second waits for the first, and what it
-/// answers depends on how that ends. (SQLite has one writer at a time: there is no second.)
-macro_rules! of_two_at_once_one_is_written {
+/// Two transactions use the same dedup key at once. The second waits for the first, and its answer
+/// depends on the end of the first. SQLite has one writer at a time, so the test does not apply.
+macro_rules! one_of_two_concurrent_publishes_is_written {
     ($($database:ident)*) => {$(
         #[tokio::test]
         async fn $database() {
@@ -73,7 +73,8 @@ macro_rules! of_two_at_once_one_is_written {
                     second.commit().await.unwrap();
                     sent
                 });
-                // Long enough to reach the database; if it is not, the answer is the same.
+                // The second statement normally reaches the database in this time. If it does not,
+                                // the answer is the same.
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 if first_commits {
                     first.commit().await.unwrap();
@@ -89,18 +90,18 @@ macro_rules! of_two_at_once_one_is_written {
     )*};
 }
 
-mod of_two_at_once_one_is_written {
+mod one_of_two_concurrent_publishes_is_written {
     use std::time::Duration;
 
     use outbox::Scheduled;
 
     use super::order;
 
-    of_two_at_once_one_is_written!(postgres mysql);
+    one_of_two_concurrent_publishes_is_written!(postgres mysql);
 }
 
 on_each_database! {
-    async fn a_committed_event_is_there_and_a_rolled_back_one_is_not(db) {
+    async fn a_committed_event_is_stored_and_a_rolled_back_one_is_not(db) {
         let mut tx = db.pool.begin().await.unwrap();
         db.outbox.publish(&mut tx, &order("gone", "x")).await.unwrap();
         tx.rollback().await.unwrap();
@@ -122,7 +123,7 @@ on_each_database! {
         assert!((0..60).contains(&age), "created {age} s ago by the database's clock");
     }
 
-    async fn a_plain_connection_will_do(db) {
+    async fn publish_accepts_a_connection_without_a_transaction(db) {
         let mut connection = db.pool.acquire().await.unwrap();
         db.outbox.publish(&mut connection, &order(1, "x")).await.unwrap();
         let count: i64 = sqlx::query_scalar("select count(*) from outbox_record").fetch_one(&db.pool).await.unwrap();
@@ -154,19 +155,19 @@ on_each_database! {
         db.outbox.publish(&mut tx, &order("Hello, world!", "x")).await.unwrap();
         db.outbox.publish_all(&mut tx, &[order("Hello, world!", "x")]).await.unwrap();
         tx.commit().await.unwrap();
-        // murmur3 of the key is 0xc0363e43; of 64 partitions that is the fourth.
+        // murmur3 of the key is 0xc0363e43, which modulo 64 is 3.
         let count: i64 = sqlx::query_scalar("select count(*) from outbox_record where part = 3").fetch_one(&db.pool).await.unwrap();
         assert_eq!(count, 2);
     }
 
-    async fn a_repeated_dedup_key_writes_nothing_and_the_transaction_goes_on(db) {
+    async fn a_repeated_dedup_key_writes_nothing_and_leaves_the_transaction_usable(db) {
         let send = async |connection: &mut _, key: &str| {
             db.outbox.schedule(&order(1, "x")).dedup_key(key).send(connection).await.unwrap()
         };
         let mut tx = db.pool.begin().await.unwrap();
         assert!(matches!(send(&mut tx, "once").await, Scheduled::Published { .. }));
         assert_eq!(send(&mut tx, "once").await, Scheduled::Duplicate);
-        // Keys are bytes: neither case nor a space at the end makes them the same.
+        // The database compares keys as bytes: case and trailing spaces count.
         assert!(matches!(send(&mut tx, "Once").await, Scheduled::Published { .. }));
         assert!(matches!(send(&mut tx, "once ").await, Scheduled::Published { .. }));
         db.outbox.publish(&mut tx, &order(2, "after the duplicate")).await.unwrap();
@@ -179,7 +180,7 @@ on_each_database! {
         assert_eq!(count, 4);
     }
 
-    async fn everything_that_can_be_said_is_stored(db) {
+    async fn all_options_of_a_schedule_are_stored(db) {
         let mut tx = db.pool.begin().await.unwrap();
         let event = order("own", "x");
         let sent = db.outbox.schedule(&event).key("other").header("tenant", "ACME é").header("tenant", TEXT).max_retries(u32::MAX).send(&mut tx).await.unwrap();
@@ -190,10 +191,10 @@ on_each_database! {
         let row: (i64, String, String, i64) = sqlx::query_as(AssertSqlSafe(sql)).fetch_one(&db.pool).await.unwrap();
         assert_eq!((row.0, &*row.1, row.3), (record_id, "other", i64::from(u32::MAX)));
         let headers: std::collections::BTreeMap<String, String> = serde_json::from_str(&row.2).unwrap();
-        assert_eq!(headers["tenant"], TEXT, "the last value of a name holds");
+        assert_eq!(headers["tenant"], TEXT, "the last value of a header wins");
     }
 
-    async fn a_pinned_default_is_stored_unless_the_record_has_its_own(db) {
+    async fn a_pinned_retry_limit_is_stored_unless_the_record_has_its_own(db) {
         let config = serde_json::from_str(r#"{ "retry": { "max-retries": 8, "pin-at-schedule": true } }"#).unwrap();
         let registry = outbox::Registry::builder().allow_empty();
         let pinning = outbox::Outbox::builder(db.pool.clone()).registry(registry).config(config).build().await.unwrap();
@@ -210,7 +211,7 @@ on_each_database! {
         assert_eq!(stored, [Some(8), Some(0), Some(8), None]);
     }
 
-    async fn due_times_are_by_the_database_s_clock_and_out_of_the_pending_rows(db) {
+    async fn delayed_records_are_scheduled_by_the_database_s_clock(db) {
         let mut tx = db.pool.begin().await.unwrap();
         let event = order(1, "x");
         let at = "2100-01-01T00:00:00.123456Z".parse().unwrap();
@@ -231,7 +232,7 @@ on_each_database! {
         assert!(rows[2].1 > 99 * 365 * 24 * 3600, "{rows:?}");
     }
 
-    async fn what_is_too_long_or_not_valid_is_refused_before_any_sql(db) {
+    async fn publish_refuses_long_and_invalid_values_before_any_sql(db) {
         let mut tx = db.pool.begin().await.unwrap();
         let fits = order(1, "x".repeat(1024 * 1024 - 100));
         db.outbox.publish(&mut tx, &fits).await.unwrap();
@@ -253,7 +254,7 @@ on_each_database! {
         let one_of_many = db.outbox.publish_all(&mut tx, &[order(1, "x"), order(2, "")]).await.unwrap_err();
         assert!(matches!(one_of_many, Error::Event(_)), "{one_of_many}");
 
-        // The transaction has seen none of it.
+        // None of these reached the transaction.
         tx.commit().await.unwrap();
         let count: i64 = sqlx::query_scalar("select count(*) from outbox_record").fetch_one(&db.pool).await.unwrap();
         assert_eq!(count, 1);

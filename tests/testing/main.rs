@@ -1,4 +1,4 @@
-//! The test kit, as a user of the library uses it.
+//! The test kit, used as a user of the library uses it.
 
 #![expect(
     clippy::expect_used,

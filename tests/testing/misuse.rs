@@ -1,4 +1,4 @@
-//! What goes wrong says so, and soon.
+//! Wrong uses of the kit are reported soon and clearly.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use outbox::{
 use crate::shop::{Placed, Script, kit, placed, publish, run};
 
 #[tokio::test]
-async fn an_open_transaction_is_an_error_and_no_hang() {
+async fn a_run_during_an_open_transaction_is_an_error_and_does_not_hang() {
     let kit = kit(Script::succeeds()).await;
     let mut tx = kit.begin().await.expect("a transaction");
     let sent = kit.outbox().publish(&mut tx, &placed("a", 1)).await;
@@ -26,7 +26,7 @@ async fn an_open_transaction_is_an_error_and_no_hang() {
 }
 
 #[tokio::test]
-async fn a_transaction_that_only_reads_is_no_matter() {
+async fn an_open_transaction_that_only_reads_does_not_disturb_a_run() {
     let kit = kit(Script::succeeds()).await;
     let mut tx = kit.begin().await.expect("a transaction");
     assert_eq!(kit.published::<Placed>(&mut tx).await.expect("events"), []);
@@ -36,28 +36,33 @@ async fn a_transaction_that_only_reads_is_no_matter() {
 }
 
 #[tokio::test]
-async fn no_end_is_an_error() {
+async fn a_run_that_does_not_end_is_an_error() {
     let script = Script::new(|_, _| Err(HandlerError::retry_after(Duration::ZERO, "again")));
     let forever = outbox::Retry::builder().max_retries(u32::MAX);
-    let kit = crate::shop::kit_with(forever.build().expect("a policy"), script).await;
-    let kit = kit.max_invocations(20);
+    let policy = forever.build().expect("a policy");
+    let kit = crate::shop::kit_with(policy, script)
+        .await
+        .max_invocations(20);
     publish(&kit, "a", 1).await;
     for attempt in 1..=25 {
         let step = kit.step().await.expect("a step").expect("a step");
         assert_eq!(step.attempt, attempt);
     }
-    let error = kit.run_until_idle().await.expect_err("no end");
+    let error = kit
+        .run_until_idle()
+        .await
+        .expect_err("a run without an end");
     assert!(error.to_string().contains("20 invocations"), "{error}");
     assert!(error.to_string().contains("charge"), "{error}");
 }
 
 #[tokio::test]
-async fn a_running_dispatcher_is_an_error() {
+async fn a_step_while_a_dispatcher_runs_is_an_error() {
     let kit = kit(Script::succeeds()).await;
     let dispatcher = kit.outbox().start().await.expect("a dispatcher");
     let error = kit.step().await.expect_err("a dispatcher");
     assert!(matches!(error, Error::Testing(KitError::DispatcherRuns)));
-    dispatcher.shutdown().await.expect("the end");
+    dispatcher.shutdown().await.expect("a shutdown");
     publish(&kit, "a", 1).await;
     assert_eq!(run(&kit).await.len(), 1);
 }
@@ -68,7 +73,7 @@ async fn panics(event: Placed) {
 }
 
 #[tokio::test]
-async fn a_panic_is_a_failure_and_not_of_the_test() {
+async fn a_panic_of_a_handler_does_not_fail_the_test() {
     let kit = Kit::new(|builder| builder.handler::<panics>())
         .await
         .expect("a kit");
@@ -78,11 +83,11 @@ async fn a_panic_is_a_failure_and_not_of_the_test() {
 }
 
 #[tokio::test]
-async fn the_files_are_gone_with_the_kit() {
+async fn dropping_the_kit_removes_its_files() {
     let kit = kit(Script::succeeds()).await;
     publish(&kit, "a", 1).await;
-    let folder = format!("{kit:?}");
-    let folder = folder.split('"').nth(1).expect("a path").to_owned();
+    let debug = format!("{kit:?}");
+    let folder = debug.split('"').nth(1).expect("a path").to_owned();
     assert!(std::path::Path::new(&folder).join("outbox.sqlite").exists());
     drop(kit);
     assert!(!std::path::Path::new(&folder).exists());

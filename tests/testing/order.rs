@@ -1,4 +1,4 @@
-//! What runs first.
+//! The order in which the kit runs records and handlers.
 
 use std::sync::{Arc, OnceLock};
 
@@ -7,7 +7,7 @@ use sqlx::{Sqlite, SqlitePool};
 
 use crate::shop::{Placed, Script, Seen, charge, kit, kit_of_two, placed, publish, run};
 
-/// Fails the second event of key `a`, and only that, in handler `charge`.
+/// Only the second event of key `a` fails, in the handler `charge`.
 fn second_of_a_fails() -> Script {
     Script::new(
         |event, meta| match (&*event.key, event.n, meta.handler_id()) {
@@ -18,7 +18,7 @@ fn second_of_a_fails() -> Script {
 }
 
 #[tokio::test]
-async fn records_by_id_and_handlers_by_name() {
+async fn the_kit_runs_records_by_id_and_handlers_by_name() {
     let kit = kit_of_two(second_of_a_fails()).await;
     for (key, n) in [("a", 1), ("b", 1), ("a", 2), ("a", 3), ("b", 2)] {
         publish(&kit, key, n).await;
@@ -44,7 +44,7 @@ async fn records_by_id_and_handlers_by_name() {
 }
 
 #[tokio::test]
-async fn a_lane_goes_on_in_order_after_its_retry() {
+async fn a_lane_continues_in_order_after_a_retry() {
     let script = Script::new(|event, meta| match event.n {
         1 if meta.attempt() < 3 => Err("no card".into()),
         _ => Ok(()),
@@ -68,13 +68,15 @@ async fn a_lane_goes_on_in_order_after_its_retry() {
 }
 
 #[tokio::test]
-async fn a_step_leaves_the_other_handlers_of_its_record() {
+async fn a_step_runs_only_one_handler_of_a_record() {
     let kit = kit_of_two(Script::succeeds()).await;
     let id = publish(&kit, "a", 1).await;
     let step = kit.step().await.expect("a step").expect("a step");
     assert_eq!(step.handler, "charge");
-    let left = kit.deliveries(id).await.expect("rows");
-    let left: Vec<&str> = left.iter().map(|delivery| &*delivery.handler).collect();
+    let deliveries = kit.deliveries(id).await.expect("rows");
+    let left: Vec<&str> = (deliveries.iter())
+        .map(|delivery| &*delivery.handler)
+        .collect();
     assert_eq!(left, ["mail"]);
     let step = kit.step().await.expect("a step").expect("a step");
     assert_eq!((&*step.handler, step.attempt), ("mail", 1));
@@ -83,17 +85,17 @@ async fn a_step_leaves_the_other_handlers_of_its_record() {
     assert_eq!(status, outbox::operations::RecordStatus::Completed);
 }
 
-/// Stepping is running, and each step is one invocation.
+/// Each step is one invocation.
 #[tokio::test]
-async fn step_by_step_is_the_same_as_at_once() {
+async fn single_steps_and_one_run_have_the_same_order() {
     let mut runs = Vec::new();
     for by_step in [true, false] {
         let seen = Seen::default();
-        let inner = seen.clone();
+        let calls = seen.clone();
         let script = Script::new(move |event, meta| {
-            inner.add(format!("{} {} {}", event.key, event.n, meta.attempt()));
+            calls.add(format!("{} {} {}", event.key, event.n, meta.attempt()));
             match (&*event.key, meta.attempt()) {
-                // Due again at once.
+                // The delivery is due again at once.
                 ("b", 1..=3) => Err(HandlerError::retry_after(
                     std::time::Duration::ZERO,
                     "again",
@@ -123,10 +125,10 @@ async fn step_by_step_is_the_same_as_at_once() {
             .collect();
         runs.push(order);
     }
-    // For each of two handlers: `a` 3 times 1, `b` 3 times 4, `c` once.
+    // For each of two handlers: `a` has 3 events with 1 attempt, `b` 3 events with 4, `c` 1 attempt.
     assert_eq!(runs[0].len(), 2 * (3 + 3 * 4 + 1));
     assert_eq!(runs[0], runs[1]);
-    // Record 2 is tried to its end before record 4, which is behind nothing, has a turn.
+    // All attempts of record 2 come before record 4, although record 4 waits for no other.
     assert_eq!(
         runs[0][2..6].iter().map(|step| step.2).collect::<Vec<_>>(),
         [1, 2, 3, 4]
@@ -139,7 +141,7 @@ struct Paid {
     key: String,
 }
 
-/// An outbox is there after its handlers.
+/// The outbox, which exists only after its handlers.
 type LateOutbox = Arc<OnceLock<Outbox<Sqlite>>>;
 
 #[outbox_handler(id = "pay")]
@@ -148,7 +150,7 @@ async fn pay(
     State(pool): State<SqlitePool>,
     State(outbox): State<LateOutbox>,
 ) -> Result<(), HandlerError> {
-    // Two connections at once, one of them with an open transaction.
+    // The handler uses two connections at once, one of them with an open transaction.
     let mut tx = pool.begin().await?;
     sqlx::query("insert into payment values (?1)")
         .bind(event.n)
@@ -158,8 +160,9 @@ async fn pay(
         .fetch_one(&pool)
         .await?;
     assert_eq!(seen, i64::from(event.n) - 1);
-    let outbox = outbox.get().ok_or("no outbox")?;
-    outbox.publish(&mut tx, &Paid { key: event.key }).await?;
+    let paid = Paid { key: event.key };
+    let publisher = outbox.get().ok_or("no outbox")?;
+    publisher.publish(&mut tx, &paid).await?;
     tx.commit().await?;
     Ok(())
 }
@@ -174,10 +177,15 @@ async fn a_handler_uses_the_pool_and_publishes_while_the_kit_runs_it() {
     let (seen, outbox) = (Seen::default(), LateOutbox::default());
     let kit = Kit::new(|builder| {
         let pool = builder.pool().clone();
-        let builder = builder.handler::<pay>().handler::<thank>().state(pool);
-        builder.state(seen.clone()).state(Arc::clone(&outbox))
-    });
-    let kit = kit.await.expect("a kit");
+        builder
+            .handler::<pay>()
+            .handler::<thank>()
+            .state(pool)
+            .state(seen.clone())
+            .state(Arc::clone(&outbox))
+    })
+    .await
+    .expect("a kit");
     assert!(outbox.set(kit.outbox().clone()).is_ok());
     sqlx::query("create table payment (n integer)")
         .execute(kit.pool())
@@ -198,12 +206,15 @@ async fn a_handler_uses_the_pool_and_publishes_while_the_kit_runs_it() {
 async fn one_at_a_time(_event: Placed) {}
 
 #[tokio::test]
-async fn concurrency_makes_no_difference() {
+async fn the_concurrency_of_a_handler_does_not_change_the_order() {
     let kit = Kit::new(|builder| {
-        let builder = builder.handler::<charge>().handler::<one_at_a_time>();
-        builder.state(Script::succeeds())
-    });
-    let kit = kit.await.expect("a kit");
+        builder
+            .handler::<charge>()
+            .handler::<one_at_a_time>()
+            .state(Script::succeeds())
+    })
+    .await
+    .expect("a kit");
     let mut tx = kit.begin().await.expect("a transaction");
     let events: Vec<Placed> = (0..500).map(|n| placed(&n.to_string(), n)).collect();
     let sent = kit.outbox().publish_all(&mut tx, &events).await;

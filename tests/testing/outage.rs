@@ -1,4 +1,4 @@
-//! What a handler talks to is gone for a day.
+//! The service that a handler calls is unavailable for a day.
 
 use std::{
     sync::{
@@ -19,55 +19,56 @@ use crate::shop::{Script, Seen, kit_with, publish, run};
 const HOUR: Duration = Duration::from_secs(3600);
 const KEYS: [&str; 3] = ["a", "b", "c"];
 
-/// The other side, as its operator sees it.
+/// The states of the called service.
 const UP: u8 = 0;
 const DOWN: u8 = 1;
-/// Answers, but with errors.
+/// The service answers with errors.
 const FAILS: u8 = 2;
 
 struct Day {
     kit: Kit,
-    other_side: Arc<AtomicU8>,
+    service: Arc<AtomicU8>,
     seen: Seen,
     calls: Arc<AtomicU32>,
 }
 
-/// Three retries, a quarter of an hour apart at most.
-async fn day(says_so: bool) -> Day {
+/// A kit with three retries, at most 15 minutes apart. `reports_unavailable` says whether the handler
+/// returns `unavailable` while the service is down.
+async fn day(reports_unavailable: bool) -> Day {
     let quarter = Duration::from_secs(15 * 60);
     let policy = Retry::builder()
         .exponential(Duration::from_secs(1), 2.0, quarter)
         .max_retries(3)
         .build()
         .expect("a policy");
-    let (other_side, seen, calls) = (Arc::<AtomicU8>::default(), Seen::default(), Arc::default());
+    let (service, seen, calls) = (Arc::<AtomicU8>::default(), Seen::default(), Arc::default());
     let script = {
-        let (other_side, seen, calls) = (other_side.clone(), seen.clone(), Arc::clone(&calls));
+        let (service, seen, calls) = (service.clone(), seen.clone(), Arc::clone(&calls));
         Script::new(move |event, _| {
             let calls: &AtomicU32 = &calls;
             calls.fetch_add(1, Ordering::Relaxed);
-            match other_side.load(Ordering::Relaxed) {
+            match service.load(Ordering::Relaxed) {
                 UP => {
                     seen.add(format!("{}{}", event.key, event.n));
                     Ok(())
                 }
-                DOWN if says_so => Err(HandlerError::unavailable("connection refused")),
+                DOWN if reports_unavailable => Err(HandlerError::unavailable("connection refused")),
                 _ => Err("connection refused".into()),
             }
         })
     };
     Day {
         kit: kit_with(policy, script).await,
-        other_side,
+        service,
         seen,
         calls,
     }
 }
 
 impl Day {
-    /// A day on which the other side is down, and one event of each key is published every hour.
-    async fn goes_by(&self) -> Vec<i64> {
-        self.other_side.store(DOWN, Ordering::Relaxed);
+    /// Passes a day on which the service is down and one event of each key is published every hour.
+    async fn pass(&self) -> Vec<i64> {
+        self.service.store(DOWN, Ordering::Relaxed);
         let mut ids = Vec::new();
         for hour in 0..24 {
             for key in KEYS {
@@ -85,10 +86,12 @@ impl Day {
         }
     }
 
-    fn delivered_in_order(&self) {
+    /// Checks that each key has all its events, in order.
+    fn check_order(&self) {
         for key in KEYS {
-            let of_key: Vec<String> = self.seen.all();
-            let of_key: Vec<String> = of_key.into_iter().filter(|s| s.starts_with(key)).collect();
+            let of_key: Vec<String> = (self.seen.all().into_iter())
+                .filter(|s| s.starts_with(key))
+                .collect();
             let expected: Vec<String> = (0..24).map(|n| format!("{key}{n}")).collect();
             assert_eq!(of_key, expected);
         }
@@ -96,9 +99,9 @@ impl Day {
 }
 
 #[tokio::test]
-async fn whoever_says_that_the_other_side_is_unavailable_uses_up_no_retry() {
+async fn a_handler_that_reports_an_unavailable_service_uses_up_no_retry() {
     let day = day(true).await;
-    let ids = day.goes_by().await;
+    let ids = day.pass().await;
     let calls = day.calls.load(Ordering::Relaxed);
     assert!(
         calls > 250,
@@ -108,14 +111,14 @@ async fn whoever_says_that_the_other_side_is_unavailable_uses_up_no_retry() {
         let delivery = &day.kit.deliveries(*id).await.expect("rows")[0];
         assert_eq!(delivery.failure_count, 0, "{delivery:?}");
     }
-    // Back, but not well: the three retries are all still there, and are used now.
-    day.other_side.store(FAILS, Ordering::Relaxed);
+    // The service answers with errors now. No retry was used up, so each key has three.
+    day.service.store(FAILS, Ordering::Relaxed);
     let steps = day.kit.run_for(HOUR / 2).await.expect("a run");
     let retries = steps
         .iter()
         .filter(|step| matches!(step.outcome, StepOutcome::Retry { .. }));
     assert_eq!(retries.count(), 9, "{steps:?}");
-    day.other_side.store(UP, Ordering::Relaxed);
+    day.service.store(UP, Ordering::Relaxed);
     let _ = day
         .kit
         .outbox()
@@ -125,19 +128,19 @@ async fn whoever_says_that_the_other_side_is_unavailable_uses_up_no_retry() {
         .expect("a replay");
     run(&day.kit).await;
     day.all_are(&ids, RecordStatus::Completed).await;
-    day.delivered_in_order();
+    day.check_order();
 }
 
 #[tokio::test]
-async fn whoever_does_not_say_so_has_lost_nothing_either() {
+async fn a_handler_that_reports_plain_errors_loses_no_record() {
     let day = day(false).await;
-    let ids = day.goes_by().await;
-    // Four attempts at the first of each key; the others wait behind it.
+    let ids = day.pass().await;
+    // The first record of each key had four attempts; the others wait behind it.
     assert_eq!(day.calls.load(Ordering::Relaxed), 4 * 3);
     day.all_are(&ids, RecordStatus::Split).await;
-    day.other_side.store(UP, Ordering::Relaxed);
+    day.service.store(UP, Ordering::Relaxed);
     run(&day.kit).await;
-    assert!(day.seen.all().is_empty(), "somebody has to replay it");
+    assert!(day.seen.all().is_empty(), "the records wait for a replay");
     let _ = day
         .kit
         .outbox()
@@ -147,5 +150,5 @@ async fn whoever_does_not_say_so_has_lost_nothing_either() {
         .expect("a replay");
     run(&day.kit).await;
     day.all_are(&ids, RecordStatus::Completed).await;
-    day.delivered_in_order();
+    day.check_order();
 }

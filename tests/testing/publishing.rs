@@ -1,11 +1,11 @@
-//! What a transaction published.
+//! The events that a transaction has published.
 
 use outbox::{OutboxEvent as _, operations::RecordStatus};
 
 use crate::shop::{Forgotten, Placed, Script, kit, placed, publish, run};
 
 #[tokio::test]
-async fn a_transaction_shows_what_it_published_and_nothing_else() {
+async fn the_kit_shows_only_the_events_that_a_transaction_published() {
     let kit = kit(Script::succeeds()).await;
     publish(&kit, "before", 1).await;
     let mut tx = kit.pool().begin().await.expect("a transaction");
@@ -36,14 +36,14 @@ async fn a_transaction_shows_what_it_published_and_nothing_else() {
     let name = Placed::NAME;
     assert_eq!(names, [name, name, Forgotten::NAME, name]);
     assert_eq!(records[3].headers["tenant"], "acme");
-    // Not committed yet, and seen nowhere else.
+    // Before the commit no other connection sees them.
     assert_eq!(kit.committed::<Placed>().await.expect("events").len(), 1);
     tx.commit().await.expect("a commit");
     assert_eq!(kit.committed::<Placed>().await.expect("events").len(), 4);
 }
 
 #[tokio::test]
-async fn what_was_rolled_back_was_published_and_is_never_handled() {
+async fn an_event_of_a_rolled_back_transaction_is_never_handled() {
     let kit = kit(Script::succeeds()).await;
     let mut tx = kit.begin().await.expect("a transaction");
     let sent = kit.outbox().publish(&mut tx, &placed("a", 1)).await;
@@ -56,7 +56,7 @@ async fn what_was_rolled_back_was_published_and_is_never_handled() {
 }
 
 #[tokio::test]
-async fn an_event_without_a_handler_stays() {
+async fn an_event_without_a_handler_stays_unhandled() {
     let kit = kit(Script::succeeds()).await;
     let id = kit.publish(&Forgotten {}).await.expect("a record");
     assert_eq!(run(&kit).await, []);

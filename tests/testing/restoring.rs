@@ -1,4 +1,4 @@
-//! Records in states that would take a while to get into.
+//! `Kit::restore` puts a record into a state that a run would need many steps to reach.
 
 use std::time::Duration;
 
@@ -16,26 +16,25 @@ async fn restore(kit: &Kit, id: i64, state: Restore<'_>) {
 }
 
 /// Record, handler and attempt of each step.
-fn of(steps: &[Step]) -> Vec<(i64, &str, u32)> {
-    let of = |step: &'_ Step| (step.record_id, step.attempt);
-    let all = steps.iter().map(|step| (of(step), &*step.handler));
-    all.map(|((id, attempt), handler)| (id, handler, attempt))
+fn summary(steps: &[Step]) -> Vec<(i64, &str, u32)> {
+    (steps.iter())
+        .map(|step| (step.record_id, &*step.handler, step.attempt))
         .collect()
 }
 
 #[tokio::test]
-async fn every_state_goes_on_from_there() {
+async fn a_run_continues_from_each_restored_state() {
     let kit = kit_of_two(Script::succeeds()).await;
     let id = publish(&kit, "a", 1).await;
     let both = [(id, "charge", 1), (id, "mail", 1)];
-    // From each state into each: what was before makes no difference.
+    // The second round restores each state from another one: the state before does not matter.
     for _ in 0..2 {
         restore(&kit, id, Restore::Pending).await;
         assert_eq!(
             kit.status(id).await.expect("a status"),
             RecordStatus::Pending
         );
-        assert_eq!(of(&run(&kit).await), both);
+        assert_eq!(summary(&run(&kit).await), both);
         assert_eq!(
             kit.status(id).await.expect("a status"),
             RecordStatus::Completed
@@ -48,14 +47,14 @@ async fn every_state_goes_on_from_there() {
         );
         assert_eq!(run(&kit).await, []);
         kit.advance(SECOND);
-        assert_eq!(of(&run(&kit).await), both);
+        assert_eq!(summary(&run(&kit).await), both);
 
         restore(&kit, id, Restore::Unhandled).await;
         assert_eq!(
             kit.status(id).await.expect("a status"),
             RecordStatus::Unhandled
         );
-        assert_eq!(of(&run(&kit).await), both);
+        assert_eq!(summary(&run(&kit).await), both);
 
         restore(&kit, id, Restore::Completed).await;
         assert_eq!(
@@ -69,7 +68,7 @@ async fn every_state_goes_on_from_there() {
         let delivery = &kit.deliveries(id).await.expect("rows")[0];
         let found = (&*delivery.handler, delivery.status, delivery.failure_count);
         assert_eq!(found, (handler, DeliveryStatus::Waiting, 2));
-        assert_eq!(of(&run(&kit).await), [(id, "mail", 3)]);
+        assert_eq!(summary(&run(&kit).await), [(id, "mail", 3)]);
         assert_eq!(
             kit.status(id).await.expect("a status"),
             RecordStatus::Completed
@@ -104,7 +103,7 @@ async fn every_state_goes_on_from_there() {
 }
 
 #[tokio::test]
-async fn the_last_attempt_is_one_step_away() {
+async fn a_record_can_be_restored_right_before_its_last_attempt() {
     let kit = kit(Script::fails()).await;
     let id = publish(&kit, "a", 1).await;
     let (handler, attempt) = ("charge", 4);
@@ -116,7 +115,7 @@ async fn the_last_attempt_is_one_step_away() {
 }
 
 #[tokio::test]
-async fn a_dead_letter_holds_its_lane_until_it_is_restored_and_goes_first() {
+async fn a_failed_record_blocks_its_lane_until_it_is_restored() {
     let script = Script::new(|event, meta| match (event.n, meta.attempt()) {
         (1, 1) => Err(outbox::HandlerError::permanent("no card")),
         _ => Ok(()),
@@ -126,7 +125,7 @@ async fn a_dead_letter_holds_its_lane_until_it_is_restored_and_goes_first() {
     for n in 1..=3 {
         ids.push(publish(&kit, "a", n).await);
     }
-    assert_eq!(of(&run(&kit).await), [(ids[0], "charge", 1)]);
+    assert_eq!(summary(&run(&kit).await), [(ids[0], "charge", 1)]);
     let waiting = &kit.deliveries(ids[1]).await.expect("rows")[0];
     assert_eq!(waiting.status, DeliveryStatus::Waiting);
     assert_eq!(kit.run_for(SECOND * 9999).await.expect("a run"), []);
@@ -142,11 +141,11 @@ async fn a_dead_letter_holds_its_lane_until_it_is_restored_and_goes_first() {
         (ids[1], "charge", 1),
         (ids[2], "charge", 1),
     ];
-    assert_eq!(of(&run(&kit).await), expected);
+    assert_eq!(summary(&run(&kit).await), expected);
 }
 
 #[tokio::test]
-async fn a_restored_failure_holds_up_what_is_published_after_it() {
+async fn a_restored_failure_blocks_later_records_of_its_key() {
     let kit = kit(Script::succeeds()).await;
     let first = publish(&kit, "a", 1).await;
     let (handler, attempt, error) = ("charge", 1, "no card");
@@ -157,13 +156,13 @@ async fn a_restored_failure_holds_up_what_is_published_after_it() {
     };
     restore(&kit, first, failed).await;
     let (second, other) = (publish(&kit, "a", 2).await, publish(&kit, "b", 1).await);
-    assert_eq!(of(&run(&kit).await), [(other, "charge", 1)]);
+    assert_eq!(summary(&run(&kit).await), [(other, "charge", 1)]);
     restore(&kit, first, Restore::Completed).await;
-    assert_eq!(of(&run(&kit).await), [(second, "charge", 1)]);
+    assert_eq!(summary(&run(&kit).await), [(second, "charge", 1)]);
 }
 
 #[tokio::test]
-async fn what_cannot_be_restored_is_named() {
+async fn the_error_of_a_refused_restore_names_the_record_or_handler() {
     let kit = kit(Script::succeeds()).await;
     let error = kit
         .restore(77, Restore::Pending)

@@ -1,4 +1,4 @@
-//! What the tests play with: one event and handlers that do what a script says.
+//! The event and the handlers of these tests: a script decides how each invocation ends.
 
 use std::sync::{Arc, Mutex};
 
@@ -16,7 +16,7 @@ pub(crate) struct Placed {
     pub(crate) n: u32,
 }
 
-/// An event that nothing handles.
+/// An event without a handler.
 #[derive(Debug, PartialEq, Serialize, Deserialize, OutboxEvent)]
 #[outbox_event(name = "order.forgotten")]
 pub(crate) struct Forgotten {}
@@ -30,7 +30,7 @@ pub(crate) fn placed(key: &str, n: u32) -> Placed {
 
 type Play = dyn Fn(&Placed, &Metadata) -> Result<(), HandlerError> + Send + Sync;
 
-/// What handlers do.
+/// Decides how invocations end.
 #[derive(Clone)]
 pub(crate) struct Script(pub(crate) Arc<Play>);
 
@@ -68,27 +68,26 @@ pub(crate) async fn mail(
     (script.0)(&event, meta)
 }
 
-/// One handler.
+/// A kit with one handler.
 pub(crate) async fn kit(script: Script) -> Kit {
     let kit = Kit::new(|builder| builder.handler::<charge>().state(script));
     kit.await.expect("a kit")
 }
 
-/// One handler with a policy.
+/// A kit with one handler that has this policy.
 pub(crate) async fn kit_with(policy: Retry, script: Script) -> Kit {
     let kit = Kit::new(|builder| {
-        let builder = builder.handler::<charge>().retry_policy(policy);
-        builder.state(script)
+        builder
+            .handler::<charge>()
+            .retry_policy(policy)
+            .state(script)
     });
     kit.await.expect("a kit")
 }
 
-/// Two handlers.
+/// A kit with two handlers.
 pub(crate) async fn kit_of_two(script: Script) -> Kit {
-    let kit = Kit::new(|builder| {
-        let builder = builder.handler::<mail>().handler::<charge>();
-        builder.state(script)
-    });
+    let kit = Kit::new(|builder| builder.handler::<mail>().handler::<charge>().state(script));
     kit.await.expect("a kit")
 }
 

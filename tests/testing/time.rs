@@ -1,4 +1,4 @@
-//! Delays are taken, and take no time.
+//! The kit's clock: delays pass without waiting.
 
 use std::{
     sync::{
@@ -21,7 +21,7 @@ const HOUR: Duration = Duration::from_secs(3600);
 const DAY: Duration = Duration::from_secs(24 * 3600);
 const MICRO: Duration = Duration::from_micros(1);
 
-/// Seconds from the first step to each.
+/// The seconds from the first step to each step.
 fn seconds(steps: &[Step]) -> Vec<i64> {
     let first = steps.first().map(|step| step.at).unwrap_or_default();
     let since = |step: &Step| step.at.duration_since(first);
@@ -29,7 +29,7 @@ fn seconds(steps: &[Step]) -> Vec<i64> {
 }
 
 #[tokio::test]
-async fn a_year_of_retries_takes_a_moment() {
+async fn a_year_of_retries_runs_without_waiting() {
     let daily = Retry::builder().fixed(DAY).max_retries(u32::MAX);
     let kit = kit_with(daily.build().expect("a policy"), Script::fails()).await;
     let id = publish(&kit, "a", 1).await;
@@ -37,7 +37,7 @@ async fn a_year_of_retries_takes_a_moment() {
     let start = kit.now();
     let steps = kit.run_for(365 * DAY).await.expect("a run");
     println!("{} attempts in {:?}", steps.len(), started.elapsed());
-    // At the start, and after each of 365 days.
+    // One attempt at the start, and one after each of 365 days.
     let expected: Vec<i64> = (0..=365).map(|day| day * 24 * 3600).collect();
     assert_eq!(seconds(&steps), expected);
     assert_eq!(kit.now().duration_since(start).as_hours(), 365 * 24);
@@ -45,7 +45,7 @@ async fn a_year_of_retries_takes_a_moment() {
 }
 
 #[tokio::test]
-async fn the_default_policy_is_1_2_4_seconds_and_three_retries() {
+async fn the_default_policy_has_three_retries_after_1_2_and_4_seconds() {
     let kit = kit(Script::fails()).await;
     let id = publish(&kit, "a", 1).await;
     let steps = kit.run_for(DAY).await.expect("a run");
@@ -80,7 +80,7 @@ async fn a_retry_runs_at_its_time_and_not_a_microsecond_before() {
     let kit = kit_with(policy.build().expect("a policy"), Script::fails()).await;
     let id = publish(&kit, "a", 1).await;
     assert_eq!(run(&kit).await.len(), 1);
-    // However long the test itself takes.
+    // Real time does not count.
     std::thread::sleep(Duration::from_millis(5));
     assert_eq!(run(&kit).await, []);
     let due_at = kit.deliveries(id).await.expect("rows")[0]
@@ -127,20 +127,19 @@ async fn a_delayed_record_waits_for_its_time() {
 }
 
 #[tokio::test]
-async fn a_day_of_an_unavailable_bank_loses_nothing_and_uses_up_no_retry() {
+async fn a_day_of_an_unavailable_bank_loses_no_record_and_uses_up_no_retry() {
     let clock = Arc::new(std::sync::OnceLock::<(
         outbox::clock::ManualClock,
         jiff::Timestamp,
     )>::new());
-    let inner = Arc::clone(&clock);
-    let after = Arc::new(AtomicU32::new(0));
-    let counted = Arc::clone(&after);
+    let handler_clock = Arc::clone(&clock);
+    let counted = AtomicU32::new(0);
     let script = Script::new(move |_, meta| {
-        let (clock, start) = inner.get().ok_or("no clock")?;
+        let (clock, start) = handler_clock.get().ok_or("no clock")?;
         if clock.now() < *start + DAY {
             return Err(HandlerError::unavailable("the bank is down"));
         }
-        // Then every order fails three times, which the policy allows, before it succeeds.
+        // After that day each order fails three times, which the policy allows, and then succeeds.
         assert_eq!(meta.failure_count(), counted.load(Ordering::Relaxed) % 4);
         match counted.fetch_add(1, Ordering::Relaxed) % 4 {
             3 => Ok(()),
@@ -155,7 +154,7 @@ async fn a_day_of_an_unavailable_bank_loses_nothing_and_uses_up_no_retry() {
         ids.push(publish(&kit, "a", n).await);
     }
     let steps = kit.run_for(DAY - MICRO).await.expect("a run");
-    // Only the first of the lane, again and again.
+    // Only the first record of the lane is retried.
     assert!(steps.len() > 1000, "{}", steps.len());
     assert!(steps.iter().all(|step| step.record_id == ids[0]));
     let delivery = &kit.deliveries(ids[0]).await.expect("rows")[0];
@@ -174,19 +173,20 @@ async fn a_day_of_an_unavailable_bank_loses_nothing_and_uses_up_no_retry() {
 }
 
 #[tokio::test]
-async fn what_a_handler_sees_is_the_time_of_the_kit() {
+async fn a_handler_sees_the_time_of_the_kit() {
     let published = Arc::new(std::sync::OnceLock::<jiff::Timestamp>::new());
-    let inner = Arc::clone(&published);
+    let expected = Arc::clone(&published);
     let script = Script::new(move |_, meta| {
-        assert_eq!(Some(&meta.created_at()), inner.get());
+        assert_eq!(Some(&meta.created_at()), expected.get());
         Ok(())
     });
     let mut clock: Option<Arc<dyn Clock>> = None;
     let kit = Kit::new(|builder| {
         clock = Some(builder.shared_clock());
         builder.handler::<crate::shop::charge>().state(script)
-    });
-    let kit = kit.await.expect("a kit");
+    })
+    .await
+    .expect("a kit");
     kit.advance(100 * DAY);
     let now = kit.now();
     assert_eq!(clock.map(|clock| clock.now()), Some(now));

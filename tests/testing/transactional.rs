@@ -1,4 +1,4 @@
-//! Handlers that take a `Tx`.
+//! The kit and handlers that take a `Tx`.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ async fn effect(
 }
 
 #[tokio::test]
-async fn the_kit_commits_what_a_handler_wrote_with_its_record() {
+async fn the_kit_commits_the_write_of_a_handler_with_its_record() {
     let kit = Kit::new(|builder| builder.handler::<effect>())
         .await
         .unwrap();
@@ -35,7 +35,7 @@ async fn the_kit_commits_what_a_handler_wrote_with_its_record() {
         .fetch_one(kit.pool())
         .await
         .unwrap();
-    assert_eq!(count, 0, "undone with the failure");
+    assert_eq!(count, 0, "the failure rolled the write back");
     assert_eq!(kit.run_for(Duration::from_secs(60)).await.unwrap().len(), 1);
     let count: i64 = sqlx::query_scalar(written)
         .fetch_one(kit.pool())

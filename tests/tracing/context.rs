@@ -1,4 +1,4 @@
-//! The stored trace context: whose it is, and what becomes of one that is rubbish.
+//! The stored trace context: which one is stored, and how an invalid one is handled.
 
 use outbox::{Outbox, Registry};
 use outbox_tests::{database::sqlite as database, order::Order};
@@ -6,7 +6,7 @@ use sqlx::SqlitePool;
 
 use crate::process::{NO_PARENT, Span, tracer};
 
-/// Publishes an order with these headers, without a trace of our own, and has it handled elsewhere.
+/// Publishes an order with these headers, outside of a trace. Another process handles it.
 async fn attempts_with(headers: &[(&str, &str)]) -> (SqlitePool, Vec<Span>) {
     let db = database::fresh().await;
     let registry = Registry::builder().allow_empty();
@@ -40,7 +40,7 @@ async fn headers(pool: &SqlitePool) -> serde_json::Value {
 const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
 #[tokio::test]
-async fn a_trace_context_that_the_publisher_gives_is_gone_on_with() {
+async fn attempts_continue_the_trace_context_of_the_publisher() {
     let (_, attempts) =
         attempts_with(&[("traceparent", PARENT), ("tracestate", "vendor=1,other=2")]).await;
     assert_eq!(attempts.len(), 3);
@@ -52,10 +52,10 @@ async fn a_trace_context_that_the_publisher_gives_is_gone_on_with() {
 }
 
 #[tokio::test]
-async fn rubbish_for_a_trace_context_is_harmless() {
+async fn an_invalid_trace_context_is_ignored() {
     let long = "x".repeat(60_000);
     let zero = "00-00000000000000000000000000000000-0000000000000000-01";
-    for parent in ["", "rubbish", "00-é", zero, &PARENT.to_uppercase(), &long] {
+    for parent in ["", "invalid", "00-é", zero, &PARENT.to_uppercase(), &long] {
         let (_, attempts) =
             attempts_with(&[("traceparent", parent), ("tracestate", "=,==,\u{0},é")]).await;
         assert_eq!(attempts.len(), 3, "{parent}");
@@ -68,7 +68,7 @@ async fn rubbish_for_a_trace_context_is_harmless() {
             "{attempts:#?}"
         );
     }
-    // The trace is right, and what stands beside it is not.
+    // The trace is valid, but its state is not.
     for state in ["=,==", "a", &format!("a={}", &long[..511])] {
         let (_, attempts) = attempts_with(&[("traceparent", PARENT), ("tracestate", state)]).await;
         let handled = attempts
@@ -89,12 +89,12 @@ async fn rubbish_for_a_trace_context_is_harmless() {
 }
 
 #[tokio::test]
-async fn without_a_trace_nothing_is_added() {
+async fn publish_without_a_trace_adds_no_header() {
     let (pool, _) = attempts_with(&[]).await;
     assert_eq!(headers(&pool).await, serde_json::Value::Null);
 }
 
-/// In this process: a trace, and what the publisher says about it.
+/// A trace in this process, and headers that the publisher sets.
 mod own {
     use opentelemetry::trace::TracerProvider as _;
     use opentelemetry_sdk::trace::SdkTracerProvider;
@@ -104,7 +104,7 @@ mod own {
 
     use super::*;
 
-    /// The headers of what is published in a trace, each as it is changed by the closure.
+    /// The headers of an event that is published in a trace, with options that `with` adds.
     async fn published(
         limits: Limits,
         with: impl for<'a> Fn(
@@ -135,7 +135,7 @@ mod own {
     }
 
     #[tokio::test]
-    async fn the_publishers_trace_is_stored() {
+    async fn publish_stores_the_trace_of_the_publisher() {
         let headers = published(Limits::default(), |sent| sent.header("note", "n")).await;
         let parent = headers["traceparent"].as_str().unwrap();
         assert!(
@@ -147,13 +147,13 @@ mod own {
     }
 
     #[tokio::test]
-    async fn a_traceparent_of_the_publishers_own_wins() {
+    async fn a_traceparent_header_of_the_publisher_wins() {
         let headers = published(Limits::default(), |sent| sent.header("traceparent", "mine")).await;
         assert_eq!(headers, serde_json::json!({ "traceparent": "mine" }));
     }
 
     #[tokio::test]
-    async fn what_has_no_room_for_a_trace_is_published_without() {
+    async fn publish_drops_the_trace_if_headers_would_be_too_long() {
         let mut limits = Limits::default();
         limits.header_bytes = 20;
         let headers = published(limits, |sent| sent.header("note", "n")).await;

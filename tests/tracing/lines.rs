@@ -14,7 +14,7 @@ use tracing::Level;
 use crate::process::tracer;
 
 #[tokio::test]
-async fn a_retry_and_a_failure_for_good_are_logged_inside_their_span() {
+async fn retries_and_permanent_failures_are_logged_inside_their_span() {
     let db = database::fresh().await;
     let published = tracer(&["publish", &db.url(), "fails"]).await;
     let record_id: i64 = published.named("outbox.publish")[0]
@@ -44,7 +44,7 @@ async fn a_retry_and_a_failure_for_good_are_logged_inside_their_span() {
     }
 }
 
-/// Keeps what is written.
+/// A writer that keeps all bytes.
 #[derive(Clone, Default)]
 struct Buffer(Arc<Mutex<Vec<u8>>>);
 
@@ -59,7 +59,7 @@ impl io::Write for Buffer {
     }
 }
 
-/// Everything that is logged at debug or above while this runs, as JSON.
+/// The log lines of level debug and above during `run`, as JSON.
 async fn logged(run: impl Future<Output = ()>) -> Vec<serde_json::Value> {
     let buffer = Buffer::default();
     let writer = buffer.clone();
@@ -90,7 +90,7 @@ async fn give_up(_: Order) -> Result<(), HandlerError> {
 async fn forget(_: Order) {}
 
 #[tokio::test]
-async fn many_retries_in_a_second_are_logged_for_those_who_look_closer() {
+async fn only_ten_retries_per_second_are_logged_at_info() {
     let registry = Registry::builder().handler::<refuse>().build().unwrap();
     let clock = ManualClock::default();
     let order = record(&Order::that("fails"));
@@ -114,7 +114,7 @@ async fn many_retries_in_a_second_are_logged_for_those_who_look_closer() {
 }
 
 #[tokio::test]
-async fn a_fallback_that_helped_is_logged() {
+async fn a_fallback_that_completes_a_record_is_logged() {
     let registry = Registry::builder().handler::<give_up>().build().unwrap();
     let order = record(&Order::that("fails"));
     let lines = logged(async {

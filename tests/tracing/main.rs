@@ -1,4 +1,4 @@
-//! Spans and log lines: what they say, and what they never say.
+//! The contents of spans and log lines, and the secrets that they never contain.
 
 #![expect(
     clippy::expect_used,

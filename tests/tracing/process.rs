@@ -1,4 +1,4 @@
-//! A traced process, and what it told.
+//! A traced process, and its output.
 
 use std::{collections::BTreeMap, process::Output};
 
@@ -24,19 +24,19 @@ impl Span {
     }
 }
 
-/// A span without a parent has this one.
+/// The parent id of a span without a parent.
 pub(crate) const NO_PARENT: &str = "0000000000000000";
 
-/// What a process told.
-pub(crate) struct Told {
+/// The output of a process.
+pub(crate) struct TracerOutput {
     pub(crate) spans: Vec<Span>,
-    /// All of it: spans, and log lines of every level and library.
+    /// The whole output: spans, and log lines of every level and library.
     pub(crate) text: String,
     /// The log lines.
     pub(crate) lines: Vec<serde_json::Value>,
 }
 
-impl Told {
+impl TracerOutput {
     pub(crate) fn named(&self, name: &str) -> Vec<Span> {
         let spans = self.spans.iter().filter(|span| span.name == name);
         spans.cloned().collect()
@@ -45,27 +45,27 @@ impl Told {
     /// The log lines with this target: level and fields of each.
     pub(crate) fn lines_of(&self, target: &str) -> Vec<(String, serde_json::Value)> {
         let lines = self.lines.iter().filter(|line| line["target"] == target);
-        let told = lines.map(|line| {
+        let levels_and_fields = lines.map(|line| {
             let level = line["level"].as_str().unwrap_or_default();
             (level.to_owned(), line["fields"].clone())
         });
-        told.collect()
+        levels_and_fields.collect()
     }
 }
 
 /// Runs a traced process to its end.
-pub(crate) async fn tracer(arguments: &[&str]) -> Told {
-    let run = tokio::process::Command::new(env!("CARGO_BIN_EXE_tracer"))
+pub(crate) async fn tracer(arguments: &[&str]) -> TracerOutput {
+    let running = tokio::process::Command::new(env!("CARGO_BIN_EXE_tracer"))
         .args(arguments)
         .kill_on_drop(true)
         .output();
     let limit = std::time::Duration::from_secs(60);
-    let run = tokio::time::timeout(limit, run).await;
+    let ended = tokio::time::timeout(limit, running).await;
     let Output {
         status,
         stdout,
         stderr,
-    } = run.expect("to end").expect("a process");
+    } = ended.expect("to end").expect("a process");
     let (stdout, stderr) = (text(stdout), text(stderr));
     assert!(status.success(), "{status}\n{stderr}");
     let spans = stdout
@@ -74,7 +74,7 @@ pub(crate) async fn tracer(arguments: &[&str]) -> Told {
     let lines = stderr
         .lines()
         .map(|line| serde_json::from_str(line).expect(line));
-    Told {
+    TracerOutput {
         spans: spans.collect(),
         lines: lines.collect(),
         text: format!("{stdout}\n{stderr}"),

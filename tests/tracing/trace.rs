@@ -5,7 +5,7 @@ use outbox_tests::{database::Fresh, on_each_database};
 
 use crate::process::{NO_PARENT, Span, tracer};
 
-/// One process publishes, another handles with this command.
+/// One process publishes; another one runs the command `handle`.
 async fn is_one_trace<Db: Database>(db: &Fresh<Db>, handle: &str) {
     let published = tracer(&["publish", &db.url(), "third"]).await;
     let handled = tracer(&[handle, &db.url()]).await;
@@ -24,7 +24,7 @@ async fn is_one_trace<Db: Database>(db: &Fresh<Db>, handle: &str) {
     assert_eq!(publish.field("outcome"), "published");
 
     let mut attempts = handled.named("outbox.attempt");
-    // They are told as they end, and SQLite's thread may keep one a little longer.
+    // The exporter prints spans in the order of their ends, and a thread of SQLite may keep one open.
     attempts.sort_by_key(|span| span.field("attempt").to_owned());
     let handlers = handled.named("outbox.handler");
     assert_eq!(
@@ -50,12 +50,12 @@ async fn is_one_trace<Db: Database>(db: &Fresh<Db>, handle: &str) {
         assert_eq!(handler.field("handler"), "charge");
         assert_eq!(handler.field("fallback"), "false");
         let failed = outcome == "retry";
-        let (word, failure) = if failed {
+        let (handler_outcome, failure) = if failed {
             ("failed", "error")
         } else {
             ("completed", "")
         };
-        assert_eq!(handler.field("outcome"), word);
+        assert_eq!(handler.field("outcome"), handler_outcome);
         for span in [attempt, handler] {
             assert_eq!(span.field("failure"), failure);
             assert_eq!(span.status.starts_with("Error"), failed, "{span:?}");
@@ -73,11 +73,11 @@ async fn is_one_trace<Db: Database>(db: &Fresh<Db>, handle: &str) {
 }
 
 on_each_database! {
-    async fn a_trace_goes_from_the_publisher_through_every_attempt_to_the_handler(db) {
+    async fn one_trace_contains_the_publisher_and_every_attempt(db) {
         is_one_trace(&db, "handle").await;
     }
 
-    async fn the_same_with_a_handler_that_takes_a_transaction(db) {
+    async fn one_trace_contains_the_attempts_of_a_handler_with_a_transaction(db) {
         is_one_trace(&db, "handle-tx").await;
     }
 }

@@ -1,4 +1,4 @@
-//! What the databases themselves say, and what it is taken for.
+//! Real errors of the databases, and the reason that each is classified as.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use outbox_tests::on_each_database;
 
 use crate::scene::{Oops, Scene};
 
-/// What the database says to this statement.
+/// The reason with which a transaction of this statement fails.
 macro_rules! reason {
     ($db:ident, $sql:expr) => {{
         let run = $db.outbox.transaction("Try").run(async |mut tx| {
@@ -30,7 +30,7 @@ const TABLES: [&str; 3] = [
 ];
 
 on_each_database! {
-    async fn mistakes_are_told_apart_and_none_is_retried(db) {
+    async fn each_mistake_has_its_own_reason_and_is_not_retried(db) {
         for sql in TABLES {
             database::execute(&db.pool, sql).await;
         }
@@ -48,17 +48,17 @@ on_each_database! {
             .max_connections(1)
             .acquire_timeout(Duration::from_millis(30))
             .connect_with((*db.pool.connect_options()).clone()).await.unwrap();
-        let held = pool.acquire().await.unwrap();
+        let occupied = pool.acquire().await.unwrap();
         let transactions = outbox::transaction::Transactions::new(pool.clone());
         let error = transactions.transaction("Any")
             .policy(TxRetry::background())
             .run(async |_| Ok::<_, Oops>(())).await.unwrap_err();
         assert_eq!((error.reason(), error.attempts()), (Reason::PoolTimeout, 1));
-        drop(held);
+        drop(occupied);
     }
 }
 
-/// What another transaction, or a setting, makes of a statement.
+/// Timeouts of locks and statements.
 macro_rules! timeouts {
     ($($database:ident: $lock:literal, $statement:literal, $slow:literal;)*) => {$(
         mod $database {
@@ -66,7 +66,7 @@ macro_rules! timeouts {
             use outbox_tests::database::$database as database;
 
             #[tokio::test]
-            async fn timeouts_are_told_apart_and_depend_on_the_tier() {
+            async fn lock_and_statement_timeouts_have_their_own_reasons_and_the_policy_decides_about_retries() {
                 let db = database::fresh().await;
                 for sql in TABLES {
                     database::execute(&db.pool, sql).await;
@@ -112,7 +112,7 @@ mod permission {
     use outbox_tests::database::postgres as database;
 
     #[tokio::test]
-    async fn what_is_not_allowed_is_not_retried() {
+    async fn a_denied_permission_is_not_retried() {
         let db = database::fresh().await;
         database::execute(&db.pool, TABLES[0]).await;
         let run = db.outbox.transaction("Peek").run(async |mut tx| {

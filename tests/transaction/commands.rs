@@ -1,4 +1,4 @@
-//! Commands are done once.
+//! A command runs once, however often it is sent.
 
 use std::{
     sync::{
@@ -41,7 +41,7 @@ on_each_database! {
         assert_eq!(database::number(&db.pool, COUNT).await, 1);
     }
 
-    async fn two_at_the_same_time_run_once(db) {
+    async fn concurrent_transactions_of_one_command_run_it_once(db) {
         database::execute(&db.pool, EFFECTS).await;
         for (round, isolation) in [Isolation::ReadCommitted, Isolation::RepeatableRead, Isolation::Serializable].into_iter().enumerate() {
             let (scene, runs) = (Scene::of(&db), Arc::new(AtomicU32::new(0)));
@@ -51,7 +51,7 @@ on_each_database! {
                     let pay = transactions.transaction("Pay").isolation(isolation).policy(stubborn());
                     pay.command_id(round).run(async |mut tx| {
                         sqlx::query(EFFECT).execute(&mut *tx).await?;
-                        // Long enough for the others to come.
+                        // In 50 ms the other tasks reach this point too.
                         tokio::time::sleep(Duration::from_millis(50)).await;
                         Ok::<_, sqlx::Error>(runs.fetch_add(1, Ordering::Relaxed))
                     }).await
@@ -79,12 +79,12 @@ on_each_database! {
         let error = pay(6).await.unwrap_err();
         assert!(matches!(error.cause(), Cause::Command(CommandError::DifferentRequest)), "{error:?}");
         assert_eq!((error.reason(), error.stopped(), error.attempts()), (Reason::Command, Stopped::NotRetryable, 1));
-        // Another operation has ids of its own.
+        // Each operation has its own ids.
         let refund = db.outbox.transaction("Refund").command_id("c-1").request(&6);
         assert_eq!(refund.run(async |_| Ok::<_, Oops>(6)).await.unwrap(), 6);
     }
 
-    async fn a_rejected_command_is_not_remembered(db) {
+    async fn a_rejected_command_is_not_stored(db) {
         for n in 0..2 {
             let answer = db.outbox.transaction("Pay").command_id("c-1").run(async |_| {
                 if n == 0 { Err(Oops::No) } else { Ok(n) }
@@ -102,20 +102,20 @@ on_each_database! {
             assert!(matches!(error.cause(), Cause::Command(CommandError::BadId { .. })), "{error:?}");
             assert_eq!(error.attempts(), 0);
         }
-        let case = ["a", "A", "a ", &"x".repeat(255)];
-        for (n, id) in case.into_iter().enumerate() {
+                let ids = ["a", "A", "a ", &"x".repeat(255)];
+                for (n, id) in ids.into_iter().enumerate() {
             let ran = db.outbox.transaction("Pay").command_id(id).run(async |_| Ok::<_, Oops>(n)).await.unwrap();
-            assert_eq!(ran, n, "no two ids are the same");
+            assert_eq!(ran, n, "all ids are different");
         }
     }
 
-    async fn a_result_that_cannot_be_read_any_more_says_so(db) {
+    async fn a_stored_result_of_another_type_is_an_error(db) {
         db.outbox.transaction("Pay").command_id(1).run(async |_| Ok::<_, Oops>("text".to_owned())).await.unwrap();
         let error = db.outbox.transaction("Pay").command_id(1).run(async |_| Ok::<_, Oops>(7u32)).await.unwrap_err();
         assert!(matches!(error.cause(), Cause::Command(CommandError::DecodeResult(_))), "{error:?}");
     }
 
-    async fn old_commands_are_forgotten(db) {
+    async fn prune_commands_deletes_old_commands(db) {
         let runs = AtomicU32::new(0);
         let run = || db.outbox.transaction("Pay").command_id("c-1").run(async |_| {
             Ok::<_, Oops>(runs.fetch_add(1, Ordering::Relaxed))

@@ -1,4 +1,4 @@
-//! Real conflicts between transactions: every command finishes, and the invariant holds.
+//! Real conflicts between transactions: every transaction succeeds, and the sum stays right.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ macro_rules! conflicts {
             use super::{*, database::$database as database};
 
             #[tokio::test]
-            async fn a_deadlock_is_retried_and_both_finish() {
+            async fn a_deadlock_is_retried_and_both_transactions_succeed() {
                 let db = database::fresh().await;
                 database::execute(&db.pool, ACCOUNTS).await;
                 database::execute(&db.pool, FULL).await;
@@ -44,15 +44,15 @@ macro_rules! conflicts {
                             outbox.publish(&mut tx, &Moved { from, to }).await?;
                             sqlx::query(add(-10, from)).execute(&mut *tx).await?;
                             if tx.attempt() == 1 {
-                                meet.wait().await; // each has what the other wants
+                                meet.wait().await; // each holds the lock that the other needs
                             }
                             sqlx::query(add(10, to)).execute(&mut *tx).await?;
                             Ok::<_, Oops>(())
                         }).await
                     })
                 };
-                let (there, back) = (transfer(1, 2), transfer(2, 1));
-                there.await.unwrap().unwrap();
+                let (forth, back) = (transfer(1, 2), transfer(2, 1));
+                forth.await.unwrap().unwrap();
                 back.await.unwrap().unwrap();
                 assert!(scene.counted.of("deadlock Transfer") >= 1, "{:?}", scene.counted.all());
                 assert_eq!(database::number(&db.pool, "select count(*) from accounts where cents = 1000").await, 3);
@@ -109,11 +109,11 @@ mod sqlite {
     use super::{database::sqlite as database, *};
 
     #[tokio::test]
-    async fn busy_is_retried_and_all_finish() {
+    async fn a_busy_database_is_retried_and_all_transactions_succeed() {
         let db = database::fresh().await;
         database::execute(&db.pool, ACCOUNTS).await;
         database::execute(&db.pool, FULL).await;
-        // Nobody waits for the only writer: who is second is refused.
+        // Without a busy timeout SQLite refuses a second writer at once.
         let options = (*db.pool.connect_options())
             .clone()
             .busy_timeout(Duration::ZERO);

@@ -1,4 +1,4 @@
-//! Events that are published inside a transaction that is tried again appear exactly once.
+//! An event that a retried transaction publishes is stored and delivered exactly once.
 
 use std::{
     pin::Pin,
@@ -22,7 +22,7 @@ struct Approved {
     case: i64,
 }
 
-/// The system's time, which the dispatcher needs, without waits between attempts.
+/// The time of the system, which the dispatcher needs, without delays between attempts.
 #[derive(Debug)]
 struct NoSleep;
 

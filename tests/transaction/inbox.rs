@@ -1,4 +1,4 @@
-//! Messages are handled once.
+//! The inbox: each message is handled once.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use outbox_tests::on_each_database;
 use crate::scene::{Oops, Scene, stubborn};
 
 on_each_database! {
-    async fn a_message_is_seen_first_once_per_source(db) {
+    async fn a_message_is_new_once_per_source(db) {
         let inbox = db.outbox.inbox();
         let mut tx = db.pool.begin().await.unwrap();
         assert_eq!(inbox.once(&mut tx, "payments", "m-1").await.unwrap(), Seen::First);
@@ -20,7 +20,7 @@ on_each_database! {
         assert_eq!(inbox.once(&mut tx, "payments", "m-1").await.unwrap(), Seen::Again);
     }
 
-    async fn a_message_whose_transaction_failed_is_new_again(db) {
+    async fn a_message_whose_transaction_rolled_back_is_still_new(db) {
         for expected in [Seen::First, Seen::First] {
             let error = db.outbox.transaction("Receive").run(async |mut tx| {
                 assert_eq!(db.outbox.inbox().once(&mut tx, "payments", "m-1").await?, expected);
@@ -30,7 +30,7 @@ on_each_database! {
         }
     }
 
-    async fn a_batch_has_an_answer_for_each(db) {
+    async fn a_batch_gets_an_answer_for_each_message(db) {
         let inbox = db.outbox.inbox();
         let mut tx = db.pool.begin().await.unwrap();
         let _ = inbox.once(&mut tx, "payments", "m-2").await.unwrap();
@@ -70,17 +70,17 @@ on_each_database! {
         assert_eq!(database::number(&db.pool, "select cents from account").await, 5);
     }
 
-    async fn what_cannot_be_stored_is_refused(db) {
+    async fn the_inbox_refuses_invalid_sources_and_messages(db) {
         let inbox = db.outbox.inbox();
         let mut tx = db.pool.begin().await.unwrap();
         let long = "x".repeat(256);
         for (source, message) in [("", "m"), ("s", ""), ("s", "a\0"), (long.as_str(), "m"), ("s", long.as_str())] {
             assert!(inbox.once(&mut tx, source, message).await.is_err());
         }
-        assert_eq!(inbox.once(&mut tx, "s", "m").await.unwrap(), Seen::First, "the transaction goes on");
+        assert_eq!(inbox.once(&mut tx, "s", "m").await.unwrap(), Seen::First, "the transaction is still usable");
     }
 
-    async fn old_messages_are_forgotten(db) {
+    async fn prune_inbox_deletes_old_messages(db) {
         let (inbox, operations) = (db.outbox.inbox(), db.outbox.operations());
         let many: Vec<String> = (0..2500).map(|n| n.to_string()).collect();
         let mut tx = db.pool.begin().await.unwrap();

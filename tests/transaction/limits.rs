@@ -1,4 +1,4 @@
-//! Deadline, cancellation, budget and circuit.
+//! Deadlines, cancellation, retry budgets and the circuit breaker.
 
 use std::{
     sync::atomic::{AtomicU32, Ordering},
@@ -15,7 +15,7 @@ const EFFECT: &str = "insert into effects values (1)";
 const COUNT: &str = "select count(*) from effects";
 
 on_each_database! {
-    async fn no_attempt_starts_that_cannot_end_in_time(db) {
+    async fn no_attempt_starts_shortly_before_the_deadline(db) {
         let (scene, calls) = (Scene::of(&db), AtomicU32::new(0));
         let error = scene.transactions.transaction("Late").policy(policy())
             .deadline(Deadline::after(Duration::from_millis(50)))
@@ -27,7 +27,7 @@ on_each_database! {
         assert_eq!(calls.into_inner(), 0);
     }
 
-    async fn an_attempt_that_outlives_the_deadline_is_rolled_back(db) {
+    async fn an_attempt_that_exceeds_the_deadline_is_rolled_back(db) {
         database::execute(&db.pool, EFFECTS).await;
         let error = db.outbox.transaction("Long").policy(policy())
             .deadline(Deadline::after(Duration::from_millis(300)))
@@ -42,7 +42,7 @@ on_each_database! {
         assert_eq!(database::number(&db.pool, COUNT).await, 1);
     }
 
-    async fn cancelling_rolls_back_what_is_running(db) {
+    async fn cancellation_rolls_back_the_running_attempt(db) {
         database::execute(&db.pool, EFFECTS).await;
         let (stop, stopped) = tokio::sync::oneshot::channel();
         let stop = std::sync::Mutex::new(Some(stop));
@@ -58,7 +58,7 @@ on_each_database! {
         assert_eq!(database::number(&db.pool, COUNT).await, 0);
     }
 
-    async fn a_storm_of_retries_stops_itself(db) {
+    async fn the_budget_stops_a_storm_of_retries(db) {
         let (scene, calls) = (Scene::of(&db), AtomicU32::new(0));
         let policy = policy().budget(Budget::new(5, 0.1, 0));
         let mut budget_stopped = 0;
@@ -69,11 +69,11 @@ on_each_database! {
             }).await.unwrap_err();
             budget_stopped += u32::from(error.stopped() == Stopped::Budget);
         }
-        // 100 calls, 5 retries from the bucket, and one for each ten calls; not 300.
-        let calls = calls.into_inner();
-        assert!((110..=115).contains(&calls), "{calls} calls");
+                // 100 first attempts, 5 retries from the bucket, and one retry per ten attempts.
+                let attempts = calls.into_inner();
+                assert!((110..=115).contains(&attempts), "{attempts} attempts");
         assert!(budget_stopped > 80, "{budget_stopped}");
-        // Another operation has a budget of its own.
+        // Each operation has its own budget.
         let other = scene.transactions.transaction("Other").policy(policy).run(async |tx| {
             if tx.attempt() == 1 { Err(Oops::Deadlock) } else { Ok(()) }
         });
@@ -82,8 +82,8 @@ on_each_database! {
 }
 
 /// Transactions on a server that does not exist.
-fn nowhere() -> Transactions<sqlx::Postgres> {
-    let options = "postgres://nobody@127.0.0.1:1/nothing"
+fn unreachable() -> Transactions<sqlx::Postgres> {
+    let options = "postgres://user@127.0.0.1:1/nothing"
         .parse::<sqlx::postgres::PgConnectOptions>()
         .unwrap();
     let pool = sqlx::postgres::PgPoolOptions::new()
@@ -93,9 +93,9 @@ fn nowhere() -> Transactions<sqlx::Postgres> {
 }
 
 #[tokio::test]
-async fn an_unreachable_database_opens_the_circuit_and_a_probe_tries_again() {
+async fn an_unreachable_database_opens_the_circuit_until_a_probe() {
     let clock = FastClock::default();
-    let transactions = nowhere().clock(clock.clone());
+    let transactions = unreachable().clock(clock.clone());
     let run = || {
         let transaction = transactions.transaction("Any");
         transaction.run(async |_| Ok::<_, Oops>(()))
@@ -106,7 +106,7 @@ async fn an_unreachable_database_opens_the_circuit_and_a_probe_tries_again() {
         assert_eq!(
             error.stopped(),
             Stopped::NotRetryable,
-            "saturation is not retried"
+            "a full pool is not retried"
         );
     }
     let refused = run().await.unwrap_err();

@@ -1,4 +1,4 @@
-//! The log lines of retries: their levels, and their fields, which are stable.
+//! The log lines of retries: their levels and their fields, which are stable.
 
 use std::{
     collections::BTreeMap,
@@ -17,7 +17,7 @@ use crate::scene::{Oops, Scene, policy};
 
 type Line = BTreeMap<&'static str, String>;
 
-/// Keeps the lines of this crate.
+/// A subscriber that keeps the log lines of transactions.
 #[derive(Clone, Default)]
 struct Lines(Arc<Mutex<Vec<Line>>>);
 
@@ -61,7 +61,7 @@ impl Subscriber for Lines {
 }
 
 #[tokio::test]
-async fn a_retry_and_its_end_are_logged_without_what_users_store() {
+async fn retries_and_their_end_are_logged_with_stable_fields() {
     let db = database::sqlite::fresh().await;
     let (scene, lines) = (Scene::of(&db), Lines::default());
     let _guard = tracing::subscriber::set_default(lines.clone());
@@ -75,14 +75,13 @@ async fn a_retry_and_its_end_are_logged_without_what_users_store() {
         .await
         .unwrap_err();
     let line = |fields: &[(&'static str, &str)]| -> Line {
-        let fields = fields.iter();
-        fields
+        (fields.iter())
             .map(|(name, value)| (*name, (*value).to_owned()))
             .collect()
     };
-    let lines = lines.0.lock().unwrap().clone();
+    let logged = lines.0.lock().unwrap().clone();
     assert_eq!(
-        lines,
+        logged,
         [
             line(&[
                 ("level", "INFO"),
@@ -108,20 +107,21 @@ async fn a_retry_and_its_end_are_logged_without_what_users_store() {
 }
 
 #[tokio::test]
-async fn many_retries_in_a_second_are_logged_for_those_who_look_closer() {
+async fn only_ten_retries_per_second_are_logged_at_info() {
     let db = database::sqlite::fresh().await;
     let (scene, lines) = (Scene::of(&db), Lines::default());
     let _guard = tracing::subscriber::set_default(lines.clone());
-    // Each waits for 50 ms before its retry.
+    // Each transaction waits for 50 ms before its retry.
     for _ in 0..12 {
-        let transaction = scene.transactions.transaction("ApproveCase");
-        let transaction = transaction.policy(policy().max_attempts(2));
-        let _ = transaction
+        let _ = scene
+            .transactions
+            .transaction("ApproveCase")
+            .policy(policy().max_attempts(2))
             .run(async |_| Err::<(), _>(Oops::Deadlock))
             .await;
     }
-    let lines = lines.0.lock().unwrap().clone();
-    let retries = lines
+    let logged = lines.0.lock().unwrap().clone();
+    let retries = logged
         .iter()
         .filter(|line| line["message"] == "transaction failed; retrying");
     let levels: Vec<&str> = retries.map(|line| &*line["level"]).collect();

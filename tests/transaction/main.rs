@@ -1,4 +1,4 @@
-//! Transactions that are tried again, commands and the inbox, on real databases.
+//! Retried transactions, commands and the inbox, on real databases.
 
 #![expect(clippy::unwrap_used, reason = "every function here is part of a test")]
 

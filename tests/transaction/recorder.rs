@@ -1,4 +1,4 @@
-//! [`Counted`]: a metrics recorder that keeps every count of a test, in order.
+//! [`Counted`]: a metrics recorder that keeps every increment of a counter, in order.
 
 use std::sync::{Arc, Mutex};
 
@@ -8,7 +8,7 @@ use metrics::{
 };
 use outbox::metrics::names;
 
-/// Short names, for the assertions of these tests.
+/// Short names of the counters, for the assertions of these tests.
 const SHORT: [(&str, &str); 7] = [
     (names::TRANSACTION_RETRIES.name, "retry"),
     (names::TRANSACTION_EXHAUSTED.name, "exhausted"),
@@ -22,15 +22,15 @@ const SHORT: [(&str, &str); 7] = [
     (names::TRANSACTION_SKIPPED.name, "skipped_deadline"),
 ];
 
-/// The counts of transactions on this thread, as "metric label label". A test runs on one thread,
-/// with all its tasks.
+/// The increments of transaction counters on this thread, as "metric label label". A test and all
+/// its tasks run on one thread.
 #[derive(Clone, Default)]
 pub(crate) struct Counted(Arc<Mutex<Vec<String>>>);
 
 impl Counted {
     /// Records until the guard is dropped.
     pub(crate) fn install(&self) -> LocalRecorderGuard<'static> {
-        // A few bytes for each test; the guard needs a reference that outlives it.
+        // The guard needs a `'static` reference. The leak is a few bytes per test.
         set_default_local_recorder(Box::leak(Box::new(self.clone())))
     }
 
@@ -87,6 +87,6 @@ impl CounterFn for Series {
     }
 
     fn absolute(&self, value: u64) {
-        unreachable!("no counter of transactions is set, and one was set to {value}");
+        unreachable!("a transaction counter is only incremented, but was set to {value}");
     }
 }

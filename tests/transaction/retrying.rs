@@ -1,4 +1,4 @@
-//! The reference's list of what has to be tested (its section 45), case by case.
+//! The test cases that section 45 of the reference for retried transactions requires.
 
 use std::{
     sync::{
@@ -28,7 +28,7 @@ struct Mail {
 }
 
 on_each_database! {
-    async fn a_retryable_failure_first_and_success_second(db) {
+    async fn a_retryable_failure_is_followed_by_a_successful_second_attempt(db) {
         database::execute(&db.pool, NOTES).await;
         let (scene, calls) = (Scene::of(&db), AtomicU32::new(0));
         let attempt = scene.transactions.transaction("Note").policy(policy()).run(async |mut tx| {
@@ -41,11 +41,11 @@ on_each_database! {
         }).await.unwrap();
         assert_eq!((attempt, calls.into_inner()), (2, 2));
         assert_eq!(scene.clock.slept(), [Duration::from_millis(50)]);
-        // The first attempt was undone before the second began.
+        // The first attempt was rolled back before the second started.
         assert_eq!(database::number(&db.pool, "select count(*) from notes").await, 1);
     }
 
-    async fn a_retryable_failure_exhausted_and_the_callback_not_called_after(db) {
+    async fn the_closure_is_not_called_after_the_last_attempt(db) {
         database::execute(&db.pool, NOTES).await;
         let (scene, calls) = (Scene::of(&db), AtomicU32::new(0));
         let error = scene.transactions.transaction("Note").policy(policy()).run(async |mut tx| {
@@ -61,7 +61,7 @@ on_each_database! {
         assert_eq!(database::number(&db.pool, "select count(*) from notes").await, 0);
     }
 
-    async fn a_nonretryable_failure_is_not_retried(db) {
+    async fn a_failure_that_is_not_retryable_is_not_retried(db) {
         database::execute(&db.pool, "create table once (id bigint primary key)").await;
         let (scene, calls) = (Scene::of(&db), AtomicU32::new(0));
         let error = scene.transactions.transaction("Once").policy(policy()).run(async |mut tx| {
@@ -90,7 +90,7 @@ on_each_database! {
             .deadline(Deadline::after(Duration::from_secs(10)))
             .run(async |_| {
                 calls.fetch_add(1, Ordering::Relaxed);
-                clock.advance(Duration::from_millis(9_900)); // 100 ms left; it takes 50 and 50
+                clock.advance(Duration::from_millis(9_900)); // 100 ms are left: 50 ms for the delay, 50 ms for an attempt
                 Err::<(), _>(Oops::Deadlock)
             }).await.unwrap_err();
         assert_eq!((error.attempts(), error.stopped()), (1, Stopped::Deadline));
@@ -99,7 +99,7 @@ on_each_database! {
         assert_eq!(scene.counted.of("skipped_deadline Slow"), 1);
     }
 
-    async fn an_interrupted_sleep_ends_the_run(db) {
+    async fn a_cancellation_during_the_delay_ends_the_run(db) {
         let scene = Scene::of(&db);
         let (stop, stopped) = tokio::sync::oneshot::channel();
         let stop = std::sync::Mutex::new(Some(stop));
@@ -110,26 +110,26 @@ on_each_database! {
             .run(async |tx| {
                 calls.fetch_add(1, Ordering::Relaxed);
                 drop(tx);
-                // Seen as soon as it sleeps: this attempt is over by then.
-                let stop = stop.lock().unwrap().take().unwrap();
-                tokio::spawn(async move {
-                    tokio::task::yield_now().await;
-                    stop.send(()).unwrap();
-                });
+                                // The run notices the signal during its delay, after this attempt has ended.
+                                let sender = stop.lock().unwrap().take().unwrap();
+                                tokio::spawn(async move {
+                                    tokio::task::yield_now().await;
+                                    sender.send(()).unwrap();
+                                });
                 Err::<(), _>(Oops::Deadlock)
             });
-        let stopped = tokio::time::timeout(Duration::from_secs(10), run).await;
-        let error = stopped.expect("it sleeps for ever").unwrap_err();
+        let ended = tokio::time::timeout(Duration::from_secs(10), run).await;
+        let error = ended.expect("the run to end").unwrap_err();
         assert_eq!((error.attempts(), error.stopped()), (1, Stopped::Cancelled));
         assert_eq!(calls.into_inner(), 1);
     }
 
-    async fn idempotency_returns_the_previous_result_after_a_simulated_commit(db) {
+    async fn a_repeated_command_returns_the_result_of_the_committed_one(db) {
         database::execute(&db.pool, NOTES).await;
         let scene = Scene::of(&db);
         let calls = AtomicU32::new(0);
         for _ in 0..2 {
-            // The answer to the first never reached the caller, who asks again.
+            // The second run stands for a caller that did not get the answer to the first.
             let number = scene.transactions.transaction("Note").command_id("c-1").run(async |mut tx| {
                 sqlx::query(NOTE).execute(&mut *tx).await?;
                 Ok::<_, Oops>(calls.fetch_add(1, Ordering::Relaxed) + 41)
@@ -140,7 +140,7 @@ on_each_database! {
         assert_eq!(database::number(&db.pool, "select count(*) from notes").await, 1);
     }
 
-    async fn a_duplicate_audit_or_outbox_entry_is_not_created(db) {
+    async fn a_repeated_command_writes_no_second_row_and_no_second_event(db) {
         database::execute(&db.pool, NOTES).await;
         let scene = Scene::of(&db);
         for _ in 0..2 {
@@ -157,7 +157,7 @@ on_each_database! {
         assert_eq!(database::number(&db.pool, "select count(*) from outbox_record").await, 1);
     }
 
-    async fn metrics_are_emitted(db) {
+    async fn attempts_and_their_ends_are_counted(db) {
         let scene = Scene::of(&db);
         scene.transactions.transaction("First").policy(policy()).run(async |tx| {
             if tx.attempt() == 1 { Err(Oops::Deadlock) } else { Ok(()) }
@@ -180,7 +180,7 @@ async fn mail(_: Mail) {
 }
 
 #[tokio::test]
-async fn an_external_side_effect_is_not_invoked_inside_the_retry_callback() {
+async fn a_handler_runs_only_after_the_retried_transaction_has_committed() {
     let kit = Kit::new(|builder| builder.handler::<mail>()).await.unwrap();
     let calls = Arc::new(AtomicU32::new(0));
     let transactions =
@@ -203,9 +203,9 @@ async fn an_external_side_effect_is_not_invoked_inside_the_retry_callback() {
     assert_eq!(MAILS.load(Ordering::Relaxed), 1);
 }
 
-/// A future that is dropped while it sleeps does nothing more.
+/// A run that is dropped during its delay makes no further attempt.
 #[tokio::test]
-async fn a_dropped_sleep_is_the_end() {
+async fn a_run_that_is_dropped_during_its_delay_ends() {
     let db: Fresh<sqlx::Sqlite> = outbox_tests::database::sqlite::fresh().await;
     let scene = Scene::of(&db);
     let calls = AtomicU32::new(0);
@@ -217,7 +217,7 @@ async fn a_dropped_sleep_is_the_end() {
             calls.fetch_add(1, Ordering::Relaxed);
             Err::<(), _>(Oops::Deadlock)
         });
-    let cut = tokio::time::timeout(Duration::from_millis(100), run).await;
-    assert!(cut.is_err());
+    let ended = tokio::time::timeout(Duration::from_millis(100), run).await;
+    assert!(ended.is_err());
     assert_eq!(calls.into_inner(), 1);
 }

@@ -1,4 +1,5 @@
-//! The reference's example: two reviewers remove each other at the same time, and one stays.
+//! The example of the reference for retried transactions: two transactions remove one reviewer each
+//! at the same time, and one reviewer stays.
 
 use std::sync::Arc;
 
@@ -21,7 +22,8 @@ on_each_database! {
         database::execute(&db.pool, "create table reviewers (id bigint primary key, active bigint not null)").await;
         database::execute(&db.pool, "insert into reviewers values (1, 1), (2, 1)").await;
         let scene = Scene::of(&db);
-        // Both have counted two before either is removed; where only one can write, they take turns.
+        // Both transactions count two reviewers before either removes one. With one writer at a time
+                // they run one after the other.
         let both_counted = Arc::new(Barrier::new(if database::ONE_WRITER { 1 } else { 2 }));
         let remove = |reviewer: i64| {
             let (transactions, both_counted) = (scene.transactions.clone(), Arc::clone(&both_counted));
@@ -50,13 +52,13 @@ on_each_database! {
                 let attempts = refused.attempts();
                 (refused, attempts)
             }
-            both => panic!("one has to succeed, the other to be refused: {both:?}"),
+            both => panic!("one must succeed and one must be refused: {both:?}"),
         };
         assert!(matches!(refused.rejection(), Some(Refused::LastReviewer)), "{refused:?}");
         assert_eq!(refused.stopped(), Stopped::NotRetryable);
         if !database::ONE_WRITER {
-            // More than two if it was tried again before the other one had committed.
-            assert!(attempts >= 2, "it was refused after a retry, not at attempt {attempts}");
+            // There are more than two if a retry came before the other transaction had committed.
+            assert!(attempts >= 2, "the refusal comes after a retry, not at attempt {attempts}");
         }
         let left = "select count(*) from reviewers where active = 1";
         assert_eq!(database::number(&db.pool, left).await, 1);

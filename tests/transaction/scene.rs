@@ -1,4 +1,4 @@
-//! Time that passes at once, counters that can be read, and failures on demand.
+//! The scene of these tests: a clock that does not wait, readable counters, and planned failures.
 
 use std::{
     pin::Pin,
@@ -19,7 +19,7 @@ use crate::recorder::Counted;
 
 type Sleep<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
-/// A clock that moves by the time that it is asked to sleep, and keeps that time.
+/// A clock whose `sleep` returns at once: it advances by the time and keeps a list of the times.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct FastClock {
     clock: ManualClock,
@@ -62,7 +62,7 @@ impl Clock for EndlessSleep {
     }
 }
 
-/// One test's transactions, with everything that can be looked at.
+/// The transactions of one test, their clock and their counters.
 pub(crate) struct Scene<Db: Database> {
     pub(crate) transactions: Transactions<Db>,
     pub(crate) clock: FastClock,
@@ -86,12 +86,12 @@ impl<Db: Database> Scene<Db> {
     }
 }
 
-/// What a closure of these tests fails with.
+/// The errors of the closures in these tests.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Oops {
-    #[error("as if there had been a deadlock")]
+    #[error("a simulated deadlock")]
     Deadlock,
-    #[error("the business says no")]
+    #[error("a business rule refuses")]
     No,
     #[error(transparent)]
     Database(#[from] sqlx::Error),
@@ -99,7 +99,7 @@ pub(crate) enum Oops {
     Outbox(#[from] outbox::Error),
 }
 
-/// Takes [`Oops::Deadlock`] for one.
+/// A policy that classifies [`Oops::Deadlock`] as a deadlock. Its delays have no jitter.
 pub(crate) fn policy() -> TxRetry {
     TxRetry::interactive()
         .random(|| u64::MAX)
@@ -108,7 +108,7 @@ pub(crate) fn policy() -> TxRetry {
         })
 }
 
-/// For storms: what counts is that everybody comes through.
+/// A policy for many conflicts: it retries until the transaction succeeds.
 pub(crate) fn stubborn() -> TxRetry {
     TxRetry::background()
         .max_attempts(100_000)

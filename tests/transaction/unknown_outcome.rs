@@ -1,4 +1,4 @@
-//! The connection is cut between `commit` and its answer.
+//! A connection is cut between `commit` and its answer.
 
 use std::{
     net::SocketAddr,
@@ -28,15 +28,15 @@ struct Paid {
     id: i64,
 }
 
-/// What happens to the next commit.
+/// How the proxy cuts the connection at the next commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Cut {
-    /// It reaches the server, and its answer does not come back.
+    /// The commit reaches the server; its answer is lost.
     Answer,
-    /// It does not reach the server.
+    /// The commit does not reach the server.
     Commit,
-    /// As `Answer`, and every later connection is refused.
-    AnswerAndLine,
+    /// The answer is lost, and the proxy refuses every later connection.
+    AnswerAndLater,
 }
 
 /// Forwards the connections of a pool to its server, and cuts one on demand.
@@ -57,26 +57,26 @@ impl Proxy {
             down: Arc::default(),
             cuts: Arc::default(),
         };
-        let ours = proxy.clone();
+        let accepting = proxy.clone();
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
-                if !*ours.down.lock().unwrap() {
-                    let ours = ours.clone();
-                    tokio::spawn(async move { ours.forward(client, server).await });
+                if !*accepting.down.lock().unwrap() {
+                    let forwarding = accepting.clone();
+                    tokio::spawn(async move { forwarding.forward(client, server).await });
                 }
             }
         });
         proxy
     }
 
-    /// Forwards until one side closes, or until the cut: dropping both ends.
+    /// Forwards until one side closes or the proxy cuts the connection by dropping both ends.
     async fn forward(&self, mut client: TcpStream, server: SocketAddr) -> Option<()> {
         let mut server = TcpStream::connect(server).await.ok()?;
-        let (mut asked, mut answered) = (vec![0; 65536], vec![0; 65536]);
+        let (mut request, mut answer) = (vec![0; 65536], vec![0; 65536]);
         loop {
             tokio::select! {
-                read = client.read(&mut asked) => {
-                    let sent = &asked[..read.ok().filter(|read| *read > 0)?];
+                read = client.read(&mut request) => {
+                    let sent = &request[..read.ok().filter(|read| *read > 0)?];
                     let cut = if is_commit(sent) { self.next.lock().unwrap().take() } else { None };
                     if cut == Some(Cut::Commit) {
                         self.cuts.fetch_add(1, Ordering::Relaxed);
@@ -84,15 +84,15 @@ impl Proxy {
                     }
                     server.write_all(sent).await.ok()?;
                     if let Some(cut) = cut {
-                        // It has answered, so it has committed.
-                        assert!(server.read(&mut answered).await.ok()? > 0);
-                        *self.down.lock().unwrap() = cut == Cut::AnswerAndLine;
+                        // The server has answered, so the transaction is committed.
+                        assert!(server.read(&mut answer).await.ok()? > 0);
+                        *self.down.lock().unwrap() = cut == Cut::AnswerAndLater;
                         self.cuts.fetch_add(1, Ordering::Relaxed);
                         return None;
                     }
                 }
-                read = server.read(&mut answered) => {
-                    let sent = &answered[..read.ok().filter(|read| *read > 0)?];
+                read = server.read(&mut answer) => {
+                    let sent = &answer[..read.ok().filter(|read| *read > 0)?];
                     client.write_all(sent).await.ok()?;
                 }
             }
@@ -100,30 +100,30 @@ impl Proxy {
     }
 }
 
-/// PostgreSQL's simple query, or a query of MySQL.
+/// Whether the bytes contain a `commit`, as a simple query of PostgreSQL or a query of MySQL.
 fn is_commit(sent: &[u8]) -> bool {
-    let is = |wanted: &[u8]| sent.windows(wanted.len()).any(|part| part == wanted);
-    is(b"COMMIT\0") || is(b"\x03commit")
+    let contains = |wanted: &[u8]| sent.windows(wanted.len()).any(|bytes| bytes == wanted);
+    contains(b"COMMIT\0") || contains(b"\x03commit")
 }
 
 macro_rules! unknown_outcome {
-    ($($database:ident: $Options:ty, $who:literal, $kill:literal;)*) => {$(
+    ($($database:ident: $Options:ty, $own_id:literal, $kill:literal;)*) => {$(
         mod $database {
             use super::{*, database::$database as database};
 
-            /// The database, a scene on the other side of a proxy, and the proxy.
+            /// The database, a scene that connects through a proxy, and the proxy.
             macro_rules! scene {
                 ($db:ident, $scene:ident, $proxy:ident) => {
                     let $db = database::fresh().await;
                     database::execute(&$db.pool, "create table effects (id bigint not null)").await;
-                    let options = (*$db.pool.connect_options()).clone();
-                    let server = tokio::net::lookup_host((options.get_host(), options.get_port()))
+                                        let direct = (*$db.pool.connect_options()).clone();
+                                        let server = tokio::net::lookup_host((direct.get_host(), direct.get_port()))
                         .await.unwrap().next().unwrap();
                     let $proxy = Proxy::to(server).await;
-                    let options = options.host("127.0.0.1").port($proxy.address.port());
+                    let through_proxy = direct.host("127.0.0.1").port($proxy.address.port());
                     let pool = <$Options>::new()
                         .acquire_timeout(Duration::from_secs(2))
-                        .connect_with(options).await.unwrap();
+                        .connect_with(through_proxy).await.unwrap();
                     let $scene = Scene::on(pool);
                 };
             }
@@ -136,7 +136,7 @@ macro_rules! unknown_outcome {
             }
 
             #[tokio::test]
-            async fn with_a_command_id_there_is_one_effect_and_its_result() {
+            async fn a_command_with_an_id_has_one_effect_and_returns_its_result() {
                 for (cut, expected_runs) in [(Cut::Answer, 1), (Cut::Commit, 2)] {
                     scene!(db, scene, proxy);
                     let runs = AtomicU32::new(0);
@@ -156,7 +156,7 @@ macro_rules! unknown_outcome {
             }
 
             #[tokio::test]
-            async fn without_it_the_error_says_that_the_outcome_is_unknown() {
+            async fn a_transaction_without_a_command_id_reports_an_unknown_outcome() {
                 for (cut, committed) in [(Cut::Answer, 1), (Cut::Commit, 0)] {
                     scene!(db, scene, proxy);
                     *proxy.next.lock().unwrap() = Some(cut);
@@ -174,25 +174,25 @@ macro_rules! unknown_outcome {
             }
 
             #[tokio::test]
-            async fn it_stays_unknown_if_nobody_can_find_out() {
+            async fn the_outcome_stays_unknown_while_the_database_is_unreachable() {
                 scene!(db, scene, proxy);
-                *proxy.next.lock().unwrap() = Some(Cut::AnswerAndLine);
+                *proxy.next.lock().unwrap() = Some(Cut::AnswerAndLater);
                 let error = scene.transactions.transaction("Pay").command_id("c-1").run(async |mut tx| {
                     sqlx::query("insert into effects values (1)").execute(&mut *tx).await?;
                     Ok::<_, Oops>(())
                 }).await.unwrap_err();
                 assert!(error.outcome_is_unknown(), "{error:?}");
                 assert!(error.attempts() >= 2, "{error:?}");
-                // The line is back, and the caller asks again.
+                // The database is reachable again, and the caller repeats the command.
                 *proxy.down.lock().unwrap() = false;
                 let again = scene.transactions.transaction("Pay").command_id("c-1");
-                again.run(async |_| -> Result<(), Oops> { panic!("it was done before") }).await.unwrap();
+                again.run(async |_| -> Result<(), Oops> { panic!("the command had already run") }).await.unwrap();
                 assert_eq!(effects!(db), (1, 0));
             }
 
-            /// The second attempt finds that the first was not committed: then its word is final.
+            /// The second attempt finds that the first was not committed, so its own result is final.
             #[tokio::test]
-            async fn it_is_known_once_a_later_attempt_has_looked() {
+            async fn the_outcome_is_known_after_a_later_attempt_has_checked_it() {
                 scene!(db, scene, proxy);
                 *proxy.next.lock().unwrap() = Some(Cut::Commit);
                 let error = scene.transactions.transaction("Pay").command_id("c-1").run(async |mut tx| {
@@ -204,11 +204,11 @@ macro_rules! unknown_outcome {
                 assert_eq!(effects!(db), (0, 0));
             }
 
-            /// Before the commit nothing is open: it is simply tried again, where the policy says so.
+            /// Before the commit the outcome is known: nothing was written. The policy decides.
             #[tokio::test]
-            async fn a_connection_that_is_lost_before_the_commit_is_retried_in_the_background() {
+            async fn the_background_policy_retries_a_connection_that_was_lost_before_the_commit() {
                 scene!(db, scene, proxy);
-                let (kill, calls) = (($who, $kill), AtomicU32::new(0));
+                let (kill, calls) = (($own_id, $kill), AtomicU32::new(0));
                 let background = outbox::transaction::TxRetry::background();
                 scene.transactions.transaction("Pay").policy(background).run(async |mut tx| {
                     sqlx::query("insert into effects values (1)").execute(&mut *tx).await?;

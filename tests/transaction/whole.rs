@@ -1,4 +1,4 @@
-//! A transaction is tried again as a whole or not at all, and nothing of a failed one stays.
+//! A transaction is retried as a whole or not at all, and a failed one leaves no changes.
 
 use std::{sync::Arc, task::Poll, time::Duration};
 
@@ -11,7 +11,7 @@ use crate::scene::{Oops, Scene, stubborn};
 const TABLE: &str = "create table pair (id bigint primary key, n bigint not null)";
 const ROWS: &str = "insert into pair values (1, 0), (2, 0)";
 
-/// Polls the future so many times and drops it.
+/// Polls the future `times` times and drops it.
 async fn polled(times: u32, future: impl Future) {
     let (mut future, mut left) = (std::pin::pin!(future), times);
     std::future::poll_fn(|context| {
@@ -25,7 +25,7 @@ async fn polled(times: u32, future: impl Future) {
 }
 
 on_each_database! {
-    async fn a_closure_that_returns_an_error_after_writing_leaves_nothing_behind(db) {
+    async fn an_error_after_a_write_rolls_the_write_back(db) {
         database::execute(&db.pool, TABLE).await;
         let error = db.outbox.transaction("Pair").run(async |mut tx| {
             sqlx::query(ROWS).execute(&mut *tx).await?;
@@ -35,7 +35,7 @@ on_each_database! {
         assert_eq!(database::number(&db.pool, "select count(*) from pair").await, 0);
     }
 
-    async fn a_dropped_future_rolls_back(db) {
+    async fn a_dropped_run_is_rolled_back(db) {
         database::execute(&db.pool, TABLE).await;
         let (wrote, written) = tokio::sync::oneshot::channel();
         let wrote = std::sync::Mutex::new(Some(wrote));
@@ -51,18 +51,18 @@ on_each_database! {
         written.await.unwrap();
         task.abort();
         assert!(task.await.unwrap_err().is_cancelled());
-        // Waits for the locks of the dropped one, if it still has any.
+        // This statement waits for locks that the dropped transaction may still hold.
         database::execute(&db.pool, ROWS).await;
         assert_eq!(database::number(&db.pool, "select count(*) from pair").await, 2);
     }
 
-    async fn a_session_goes_back_to_the_pool_as_it_was(db) {
+    async fn a_session_returns_to_the_pool_without_an_open_transaction(db) {
         database::execute(&db.pool, TABLE).await;
-        // Dropped at each point where it waits for something, and ended in each way.
+        // The test drops the run at each point where it waits, and ends it in each way.
         for n in 0..90 {
             let run = db.outbox.transaction("Pair").run(async |mut tx| {
-                // Not prepared: dropped while it prepares a statement, a connection of sqlx to MySQL
-                // may be stuck, in plain transactions too.
+                                // The statement is not prepared: an sqlx connection to MySQL that is dropped while it
+                                // prepares a statement may hang, in plain transactions too.
                 sqlx::raw_sql("select 1").execute(&mut *tx).await?;
                 match n % 3 {
                     0 => Ok(()),
@@ -72,24 +72,24 @@ on_each_database! {
             });
             let _ = tokio::time::timeout(Duration::from_millis(100), polled(n / 3, run)).await;
         }
-        // Outside of any transaction, on each connection there is: what is written stays.
+        // No connection of the pool has an open transaction, so each of these writes stays.
         let connections: Vec<_> = (0..db.pool.options().get_max_connections())
             .map(|_| db.pool.clone())
             .collect();
-        let mut held = Vec::new();
+        let mut acquired = Vec::new();
         for pool in &connections {
-            held.push(pool.acquire().await.unwrap());
+            acquired.push(pool.acquire().await.unwrap());
         }
-        for (n, connection) in held.iter_mut().enumerate() {
+        for (n, connection) in acquired.iter_mut().enumerate() {
             let insert = format!("insert into pair values ({n}, 0)");
             sqlx::query(sqlx::AssertSqlSafe(insert)).execute(&mut **connection).await.unwrap();
         }
-        drop(held);
+        drop(acquired);
         let written = database::number(&db.pool, "select count(*) from pair").await;
         assert_eq!(written, i64::try_from(connections.len()).unwrap());
     }
 
-    async fn a_transaction_that_is_kept_is_not_committed(db) {
+    async fn a_transaction_that_the_closure_keeps_is_not_committed(db) {
         database::execute(&db.pool, TABLE).await;
         let kept = std::sync::Mutex::new(None);
         let error = db.outbox.transaction("Pair").run(async |mut tx| {
@@ -103,7 +103,7 @@ on_each_database! {
         assert_eq!(database::number(&db.pool, "select count(*) from pair").await, 2);
     }
 
-    async fn read_only_does_not_write(db) {
+    async fn a_read_only_transaction_does_not_write(db) {
         database::execute(&db.pool, TABLE).await;
         database::execute(&db.pool, ROWS).await;
         let read = db.outbox.transaction("Read").read_only().isolation(Isolation::RepeatableRead);
@@ -115,7 +115,7 @@ on_each_database! {
             sqlx::query("update pair set n = 1").execute(&mut *tx).await?;
             Ok::<_, sqlx::Error>(())
         }).await;
-        assert_eq!(write.is_ok(), database::ONE_WRITER, "SQLite undoes it, the others refuse");
+        assert_eq!(write.is_ok(), database::ONE_WRITER, "SQLite rolls the write back, the others refuse it");
         assert_eq!(database::number(&db.pool, "select count(*) from pair where n = 1").await, 0);
     }
 }
@@ -126,14 +126,14 @@ macro_rules! after_a_deadlock {
             use super::*;
             use outbox_tests::database::$database as database;
 
-            /// A closure that repeats the statement that was the victim of a deadlock, and goes
-            /// on as if nothing had happened: nothing that it wrote stays, before or after.
+                        /// The closure ignores a deadlock: it repeats the failed statement and continues. The
+                        /// whole transaction is rolled back, with its writes before and after the deadlock.
             #[tokio::test]
-            async fn a_statement_cannot_be_retried_by_itself() {
+            async fn a_closure_cannot_retry_a_single_statement() {
                 let db = database::fresh().await;
                 database::execute(&db.pool, TABLE).await;
                 database::execute(&db.pool, ROWS).await;
-                database::execute(&db.pool, "create table audit (who bigint)").await;
+                database::execute(&db.pool, "create table audit (id bigint)").await;
                 let scene = Scene::of(&db);
                 let meet = Arc::new(Barrier::new(2));
                 let run = |mine: i64, other: i64| {
@@ -141,7 +141,7 @@ macro_rules! after_a_deadlock {
                     async move {
                         transactions.transaction("Stubborn").policy(stubborn()).run(async |mut tx| {
                             let add = |id: i64| sqlx::AssertSqlSafe(format!("update pair set n = n + 1 where id = {id}"));
-                            let note = |who: i64| sqlx::AssertSqlSafe(format!("insert into audit values ({who})"));
+                            let note = |id: i64| sqlx::AssertSqlSafe(format!("insert into audit values ({id})"));
                             sqlx::query(note(mine)).execute(&mut *tx).await?;
                             sqlx::query(add(mine)).execute(&mut *tx).await?;
                             if tx.attempt() == 1 {
@@ -158,7 +158,7 @@ macro_rules! after_a_deadlock {
                 let (first, second) = tokio::join!(run(1, 2), run(2, 1));
                 let failed = match (first, second) {
                     (Ok(()), Err(error)) | (Err(error), Ok(())) => error,
-                    both => panic!("one has to be the victim: {both:?}"),
+                    both => panic!("one must fail by the deadlock: {both:?}"),
                 };
                 assert_eq!((failed.reason(), failed.stopped()), (Reason::Aborted, Stopped::NotRetryable));
                 assert!(!failed.outcome_is_unknown());

@@ -1,4 +1,4 @@
-// What every peer needs: which jobs to store, what was handled, and when nothing is left.
+// Code that every peer uses: the jobs to store, the handled jobs, and the end of a run.
 // The same as ../src/case.rs and ../src/tally.rs.
 
 import { setTimeout as sleep } from "node:timers/promises";

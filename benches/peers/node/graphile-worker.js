@@ -20,7 +20,7 @@ await main(async (jobs) => {
   }
   await utils.release();
 
-  // A key's next job comes with the next fetch, so that more of them at once are better there.
+  // The next job of a key comes with the next fetch, so a higher concurrency is faster there.
   const [concurrentJobs, pollInterval] = jobs.ordered ? [400, 10] : [24, 100];
   await jobs.start();
   const runner = await run({

@@ -18,7 +18,7 @@ await main(async (jobs) => {
     );
   }
 
-  // A batch that is not full ends the burst: no larger than a round over the keys.
+  // A batch that is not full ends the burst, so a batch is not larger than the number of keys.
   const batchSize = jobs.ordered ? Math.min(400, jobs.keys) : 1000;
   const localConcurrency = jobs.ordered ? 1 : 4;
   await jobs.start();

@@ -43,7 +43,7 @@ async fn run(case: Case) -> Result<Outcome> {
     let config = Config::default()
         .queue("noop")
         .batch_size(BATCH)
-        // Claimed tasks are marked as queued for their worker anyway.
+        // Claimed tasks are already marked as queued for their worker.
         .lock_tasks(false);
     let mut storage = PostgresStorage::<Noop>::new(&pool).with_config(config);
     for batch in case.batches() {

@@ -5,7 +5,7 @@ use anyhow::{Context, Result, bail};
 pub(crate) struct Arguments {
     pub(crate) url: String,
     pub(crate) records: usize,
-    /// The slowest handle some hundred ordered jobs a second: more would only take longer.
+    /// The slowest libraries handle a few hundred ordered jobs per second, so a small number is enough.
     pub(crate) ordered: usize,
     pub(crate) list: bool,
     only: Vec<String>,
@@ -37,7 +37,7 @@ impl Arguments {
             }
         }
         if arguments.records == 0 || arguments.ordered == 0 {
-            bail!("no records, no rate");
+            bail!("--records and --ordered must be above 0");
         }
         if arguments.url.is_empty() && !arguments.list {
             bail!("--url postgres://.. is missing");
@@ -45,6 +45,7 @@ impl Arguments {
         Ok(arguments)
     }
 
+    /// Whether the user selected this peer.
     pub(crate) fn wants(&self, peer: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|name| name == peer)
     }

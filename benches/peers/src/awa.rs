@@ -1,5 +1,5 @@
-//! awa: claims and completes in batches. A queue gives out its jobs in order, so one worker per
-//! partition, with the jobs of a key in one partition, keeps them in order.
+//! awa: claims and completes in batches. A queue hands out its jobs in order. One worker per
+//! partition keeps the jobs of a key in order, because they are in one partition.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ async fn run(case: Case) -> Result<Outcome> {
     awa::migrations::run(&pool).await?;
     let (partitions, workers) = if case.is_ordered() { (16, 1) } else { (1, 500) };
     let queue = PartitionedQueue::new("noop", partitions)?;
-    // The first start chooses the faster storage, but only if nothing is stored yet.
+    // The first start selects the faster storage, but only while the tables are empty.
     let first = client(&pool, &case, &queue, workers)?;
     first.start().await?;
     first.shutdown(STOP).await;
@@ -55,7 +55,7 @@ fn client(pool: &PgPool, case: &Case, queue: &PartitionedQueue, workers: u32) ->
     let config = QueueConfig {
         max_workers: workers,
         poll_interval: Duration::from_millis(20),
-        // As in its own benchmarks: no deadline to be written for each job.
+        // As in awa's own benchmarks, jobs have no deadline, which would be a write per job.
         deadline_duration: Duration::ZERO,
         ..QueueConfig::default()
     };

@@ -1,4 +1,4 @@
-//! One peer in one mode: what a peer is given, and what it gives back.
+//! One peer in one mode: the jobs of a peer, and its result.
 
 use std::ops::Range;
 use std::pin::Pin;
@@ -11,8 +11,8 @@ use sqlx::{Connection as _, PgConnection};
 use crate::database::Database;
 use crate::tally::Tally;
 
-/// A worker that handles nothing for so long has lost something.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// A worker that handles no job for this time has lost one.
+const MAX_SILENCE: Duration = Duration::from_secs(30);
 
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Mode {
@@ -36,7 +36,7 @@ type Running = Pin<Box<dyn Future<Output = Result<Outcome>>>>;
 #[derive(Clone, Copy)]
 pub(crate) struct Peer {
     pub(crate) name: &'static str,
-    /// As its lock file calls it.
+    /// The name of the package in its lock file.
     pub(crate) package: &'static str,
     pub(crate) language: &'static str,
     pub(crate) modes: &'static [Mode],
@@ -59,7 +59,7 @@ pub(crate) struct Case {
 
 impl Case {
     pub(crate) fn new(database: &Database, mode: Mode, records: usize) -> Self {
-        // As 50,000 jobs of 10,000 keys: job n has the key n % keys.
+        // Each key has five jobs: job n has the key n % keys.
         let keys = records.div_ceil(5);
         let ordered = if mode == Mode::Ordered { keys } else { 0 };
         let tally = Arc::new(Tally::new(records, ordered));
@@ -76,8 +76,8 @@ impl Case {
         self.mode == Mode::Ordered
     }
 
-    /// The jobs in the order in which they are to be stored, one call or transaction per range.
-    /// None holds a key twice: many libraries order what was stored at once as they like.
+    /// The jobs in the order of storing, one call or transaction per range. No range has a key twice,
+    /// because many libraries do not keep the order of jobs that were stored at once.
     pub(crate) fn batches(&self) -> impl Iterator<Item = Range<usize>> + use<> {
         let (records, keys) = (self.records, self.keys);
         (0..records)
@@ -85,7 +85,7 @@ impl Case {
             .map(move |start| start..records.min(start + keys))
     }
 
-    /// To be called with the backlog stored and the worker not yet started.
+    /// Call it when the backlog is stored and the worker has not started.
     pub(crate) async fn start(&self) -> Result<Clock<'_>> {
         let mut connection = PgConnection::connect(&self.url).await?;
         sqlx::raw_sql("vacuum analyze")
@@ -107,7 +107,7 @@ pub(crate) struct Clock<'a> {
 }
 
 impl Clock<'_> {
-    /// Waits until everything is handled and `open`, a query for one number, gives 0.
+    /// Waits until every job is handled and `open`, a query for one number, returns 0.
     pub(crate) async fn stop(
         mut self,
         open: &'static str,
@@ -119,8 +119,10 @@ impl Clock<'_> {
             tokio::time::sleep(Duration::from_millis(1)).await;
             if tally.distinct() > progress.0 {
                 progress = (tally.distinct(), Instant::now());
-            } else if progress.1.elapsed() > PATIENCE {
-                tally.check().context("the worker stands still")?;
+            } else if progress.1.elapsed() > MAX_SILENCE {
+                tally
+                    .check()
+                    .context("the worker handled no job for 30 s")?;
             }
         }
         let handled = Instant::now();
@@ -131,7 +133,7 @@ impl Clock<'_> {
             if left == 0 {
                 break;
             }
-            if handled.elapsed() > PATIENCE {
+            if handled.elapsed() > MAX_SILENCE {
                 bail!("{left} jobs were handled and never completed");
             }
             tokio::time::sleep(Duration::from_millis(1)).await;

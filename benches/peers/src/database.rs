@@ -1,4 +1,4 @@
-//! A fresh database for one run, so that no peer finds another's bloat.
+//! A new database for each run, so that no peer is slowed down by the dead rows of another.
 
 use anyhow::{Context, Result};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
@@ -19,7 +19,7 @@ impl Database {
             name,
             url: url.into(),
         };
-        // A run that was interrupted left it behind.
+        // An interrupted run may have left the database.
         database.remove().await?;
         database
             .on_server(format!("create database {}", database.name))

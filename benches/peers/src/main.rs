@@ -10,8 +10,8 @@
 //! the start of the worker until every job is handled and the queue's own tables hold no open job.
 //! An `ordered` run uses no more than `--ordered` records, five of each key.
 //!
-//! Every peer gets a fresh database; the note says its settings. Those of awa, pgmq and sqlxmq were
-//! not compared with others yet. To give them all `outbox`'s asynchronous commits, add
+//! Every peer gets a new database; the note has its settings. Other settings of awa, pgmq and sqlxmq
+//! were not tried yet. To give all peers the asynchronous commits of `outbox`, add
 //! `?options=-csynchronous_commit%3Doff` to the URL.
 
 mod apalis;
@@ -66,7 +66,7 @@ async fn main() -> Result<()> {
     Ok(())
 }
 
-/// A failure, also of the database, becomes a line that says why.
+/// A failure, also of the database, becomes a line with its reason.
 async fn run(peer: Peer, mode: Mode, arguments: &Arguments) -> Line {
     let records = match mode {
         Mode::Unordered => arguments.records,

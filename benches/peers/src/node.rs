@@ -1,5 +1,5 @@
-//! The peers from npm: each is a script in `node/`, which gets the case as JSON and prints what
-//! came of it as JSON.
+//! The peers from npm: each is a script in `node/`, which gets the case as JSON and prints its result
+//! as JSON.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -29,7 +29,7 @@ pub(crate) const PG_BOSS: Peer = Peer {
 };
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/node");
-/// They need a newer Node.js than Debian has, so npm brings its own.
+/// The peers need a newer Node.js than Debian has, so npm installs one.
 const NODE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/node/node_modules/.bin/node");
 
 #[derive(Deserialize)]

@@ -1,5 +1,5 @@
-//! outbox-postgres, the storage of "oxide outbox": claims a batch, publishes it one by one, marks
-//! it as sent. It knows no keys and promises no order.
+//! outbox-postgres, the storage of "oxide outbox": claims a batch, publishes its events one by one, and
+//! marks it as sent. It has no keys and promises no order.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub(crate) const PEER: Peer = Peer {
 const OPEN: &str = "select count(*) from outbox_events where status <> 'Sent'";
 const BATCH: u32 = 5_000;
 const MANAGERS: usize = 2;
-/// The crate carries this as a file only: the table and trigger of its README.
+/// The table and trigger from the README of the crate.
 const SCHEMA: &str = "
     create type status as enum ('Pending', 'Processing', 'Sent');
     create table outbox_events (

@@ -1,5 +1,5 @@
-//! pgmq: a queue of SQL functions, installed by its Rust client. It has no worker, so this is the
-//! loop that its documentation shows: read a batch, handle it, delete it.
+//! pgmq: a queue of SQL functions that its Rust client installs. It has no worker, so this is the loop
+//! of its documentation: read a batch, handle it, delete it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,7 +29,7 @@ const OPEN: &str = "select count(*) from pgmq.q_noop";
 const INVISIBLE: i32 = 60;
 
 async fn run(case: Case) -> Result<Outcome> {
-    // Its own parser of URLs does not take one without a password.
+    // pgmq's own parser of URLs requires a password.
     let pool = PgPoolOptions::new()
         .max_connections(CONSUMERS)
         .connect(&case.url)
@@ -62,7 +62,7 @@ async fn consume(queue: PGMQueueExt, tally: Arc<Tally>, ordered: bool) -> Result
         } else {
             queue.read_batch::<Value>(QUEUE, INVISIBLE, BATCH).await?
         };
-        // Several of one key may come at once, and in any order.
+        // One read may return several messages of a key, in any order.
         messages.sort_unstable_by_key(|message| message.msg_id);
         for message in &messages {
             tally.handle_value(&message.message);

@@ -1,5 +1,5 @@
-//! ruststream-sqlx: its inbox, a queue in a table. A batch is claimed, handled and deleted in one
-//! transaction; in order by a partition key, whose messages one worker gets one after the other.
+//! ruststream-sqlx: its inbox, a queue in a table. One transaction claims, handles and deletes a batch.
+//! In the ordered mode one worker gets the messages of a partition key one after the other.
 
 use std::convert::Infallible;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! sqlxmq: fetches in batches, completes one by one; in order within one `channel_args`.
+//! sqlxmq: fetches in batches and completes jobs one by one; jobs with equal `channel_args` are in
+//! order.
 
 use std::{
     fs,
@@ -21,10 +22,10 @@ pub(crate) const PEER: Peer = Peer {
     run: |case| Box::pin(run(case)),
 };
 
-/// It fetches the difference when fewer than the first are running.
+/// sqlxmq fetches up to `MOST` jobs when fewer than `LEAST` are running.
 const LEAST: usize = 100;
 const MOST: usize = 200;
-/// One row is the library's own.
+/// One row belongs to the library itself.
 const OPEN: &str = "select count(*) - 1 from mq_msgs";
 
 async fn run(case: Case) -> Result<Outcome> {
@@ -60,7 +61,7 @@ async fn run(case: Case) -> Result<Outcome> {
     outcome
 }
 
-/// Those of the very version that is measured, from where cargo keeps its source.
+/// The migrations of the measured version, from the sources that cargo has downloaded.
 fn migrations() -> Result<String> {
     let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
     let metadata = Command::new(env!("CARGO"))
@@ -74,8 +75,9 @@ fn migrations() -> Result<String> {
         .and_then(|package| package["manifest_path"].as_str())
         .context("sqlxmq is not among cargo's packages")?;
     let folder = Path::new(manifest).with_file_name("migrations");
-    let files = fs::read_dir(folder)?.map(|file| Ok(file?.path()));
-    let mut files = files.collect::<Result<Vec<PathBuf>>>()?;
+    let mut files = fs::read_dir(folder)?
+        .map(|file| Ok(file?.path()))
+        .collect::<Result<Vec<PathBuf>>>()?;
     files.retain(|file| file.to_string_lossy().ends_with(".up.sql"));
     files.sort();
     let texts = files.iter().map(|file| Ok(fs::read_to_string(file)?));

@@ -1,4 +1,4 @@
-//! Which jobs were handled: none may be missing, and with keys, none may overtake another.
+//! The handled jobs: none may be missing, and in the ordered mode none may overtake another of its key.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 pub(crate) struct Tally {
     seen: Vec<AtomicBool>,
-    /// Per key one more than the job that was handled last; empty if order does not matter.
+    /// The number of the last handled job of each key, plus 1; empty in the unordered mode.
     last: Vec<AtomicUsize>,
     distinct: AtomicUsize,
     again: AtomicUsize,
@@ -28,7 +28,7 @@ impl Tally {
     /// The whole work of every handler.
     pub(crate) fn handle(&self, job: usize) {
         if self.seen[job].swap(true, Ordering::Relaxed) {
-            // At least once is what they promise: a repetition breaks no order either.
+            // The libraries promise delivery at least once, so a repeated job is no error.
             self.again.fetch_add(1, Ordering::Relaxed);
             return;
         }
@@ -41,7 +41,7 @@ impl Tally {
         self.distinct.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The same for a payload that the library gives as it was stored.
+    /// Handles a job by its stored payload.
     pub(crate) fn handle_value(&self, payload: &Value) {
         if let Some(job) = payload["n"]
             .as_u64()
@@ -59,7 +59,7 @@ impl Tally {
         self.distinct() == self.seen.len()
     }
 
-    /// How many were handled again, if nothing is wrong.
+    /// Returns how many jobs were handled again, or an error for a missing or overtaken job.
     pub(crate) fn check(&self) -> Result<usize> {
         if !self.is_complete() {
             bail!(

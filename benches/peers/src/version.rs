@@ -1,4 +1,4 @@
-//! Versions as the lock files say, so that no line of the report can be out of date.
+//! The versions of packages, from the lock files.
 
 const CRATES: &str = include_str!("../Cargo.lock");
 const PACKAGES: &str = include_str!("../node/package-lock.json");

@@ -1,5 +1,5 @@
-//! Records that wait, written by the server itself: millions take seconds. Their columns are those
-//! that publishing them would have written.
+//! Backlogs that the server itself writes: millions of records take seconds. The columns have the
+//! values that publishing would write.
 
 mod mysql;
 mod postgres;
@@ -14,20 +14,20 @@ use crate::{
     site::Site,
 };
 
-/// As many keys as a backlog has, unless a scenario says otherwise. As many again are known, for
-/// records that stand beside it.
+/// The number of keys of a backlog in most scenarios. The table `bench_key` has twice as many, for
+/// records that are not part of the backlog.
 pub(crate) const KEYS: u64 = 10_000;
 
-/// How many records one statement writes.
+/// The number of records that one statement writes.
 const STEP: u64 = 500_000;
 
-/// Records from this id on stand beside a backlog and are never delivered.
-pub(crate) const BESIDE: u64 = 1_000_000_000;
+/// Records with this id or a higher one are not part of a backlog and are never delivered.
+pub(crate) const FIRST_OTHER_ID: u64 = 1_000_000_000;
 
-/// A part of a backlog: records `from` to `to`, of which number `n` has the key
+/// A chunk of a backlog: records `from` to `to`, of which number `n` has the key
 /// `first_key + n % keys` and the id `first_id + n`.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Part {
+pub(crate) struct Chunk {
     pub(crate) from: u64,
     pub(crate) to: u64,
     pub(crate) keys: u64,
@@ -36,13 +36,13 @@ pub(crate) struct Part {
     pub(crate) state: State,
 }
 
-/// What is to become of a record.
+/// The state of the records of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
     Pending,
     /// Due in a year.
     Delayed,
-    /// In a lane that one which has failed for good blocks.
+    /// In a lane whose first record has failed permanently.
     Blocked,
 }
 
@@ -56,18 +56,18 @@ impl State {
     }
 }
 
-/// The statements that write it.
+/// The statements that write a backlog.
 pub(crate) trait Fill: sqlx::Database {
-    /// The column `key`, which is a word of the language in some.
+    /// The column `key`, quoted where it is a reserved word.
     const KEY: &str;
 
-    /// From records of each key, once, to a table `bench_key (n, key, part)`.
-    fn remember_keys(pool: &Pool<Self>) -> impl Future<Output = anyhow::Result<()>> + Send;
+    /// Fills the table `bench_key (n, key, part)` from one record of each key.
+    fn store_keys(pool: &Pool<Self>) -> impl Future<Output = anyhow::Result<()>> + Send;
 
-    /// Inserts a part.
-    fn insert_part(part: Part) -> String;
+    /// Inserts a chunk.
+    fn insert_chunk(chunk: Chunk) -> String;
 
-    /// What a next id is drawn from knows that so many are taken.
+    /// A statement that makes the next id higher than `records`, if the database needs one.
     fn draw_after(records: u64) -> Option<String>;
 }
 
@@ -81,9 +81,9 @@ pub(crate) async fn write<Db: Bench>(
     add(site, records, keys).await
 }
 
-/// The same beside what is there.
+/// Writes a backlog without emptying the tables.
 pub(crate) async fn add<Db: Bench>(site: &Site<Db>, records: u64, keys: u64) -> anyhow::Result<()> {
-    let whole = Part {
+    let whole = Chunk {
         from: 0,
         to: records,
         keys,
@@ -98,14 +98,14 @@ pub(crate) async fn add<Db: Bench>(site: &Site<Db>, records: u64, keys: u64) -> 
     Db::settle_down(&site.pool).await
 }
 
-/// Records that are not to be delivered: so many that are due in a year, and so many in lanes of
-/// ten that are blocked by the first of them.
-pub(crate) async fn add_beside<Db: Bench>(
+/// Writes records that are not deliverable: `delayed` records that are due in a year, and `blocked`
+/// records in lanes of ten, of which the first one has failed.
+pub(crate) async fn add_undeliverable<Db: Bench>(
     site: &Site<Db>,
     delayed: u64,
     blocked: u64,
 ) -> anyhow::Result<()> {
-    let part = |state, to, keys, first_key, first_id| Part {
+    let chunk = |state, to, keys, first_key, first_id| Chunk {
         from: 0,
         to,
         keys,
@@ -113,9 +113,13 @@ pub(crate) async fn add_beside<Db: Bench>(
         first_id,
         state,
     };
-    insert(site, part(State::Delayed, delayed, KEYS, 0, BESIDE)).await?;
-    let (lanes, first) = ((blocked / 10).clamp(1, KEYS), BESIDE + delayed);
-    insert(site, part(State::Blocked, blocked, lanes, KEYS, first)).await?;
+    insert(
+        site,
+        chunk(State::Delayed, delayed, KEYS, 0, FIRST_OTHER_ID),
+    )
+    .await?;
+    let (lanes, first) = ((blocked / 10).clamp(1, KEYS), FIRST_OTHER_ID + delayed);
+    insert(site, chunk(State::Blocked, blocked, lanes, KEYS, first)).await?;
     let (key, heads) = (Db::KEY, first + lanes);
     let sql = format!(
         "insert into outbox_delivery (record_id, part, {key}, handler, status, blocking, attempt, failure_count, error, error_kind, fingerprint)
@@ -127,18 +131,18 @@ from outbox_record where id >= {first} and status = 'split' order by id"
     Db::execute(&site.pool, &sql).await
 }
 
-async fn insert<Db: Bench>(site: &Site<Db>, whole: Part) -> anyhow::Result<()> {
+async fn insert<Db: Bench>(site: &Site<Db>, whole: Chunk) -> anyhow::Result<()> {
     let mut from = whole.from;
     while from < whole.to {
         let to = whole.to.min(from + STEP);
-        Db::execute(&site.pool, &Db::insert_part(Part { from, to, ..whole })).await?;
+        Db::execute(&site.pool, &Db::insert_chunk(Chunk { from, to, ..whole })).await?;
         from = to;
         site.progress.at(from, whole.to);
     }
     Ok(())
 }
 
-/// The payload of an event, as SQL: what stands before and between its numbers.
+/// The payload of an event, as SQL: the texts before, between and after its numbers.
 fn payload() -> [String; 3] {
     [
         r#"{"n":"#.to_owned(),
@@ -156,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_payload_is_the_event_as_it_is_published() {
+    fn the_payload_equals_that_of_a_published_event() {
         let [start, middle, end] = payload();
         let published = serde_json::to_string(&Happened::new(123_456, 3_456)).unwrap();
         assert_eq!(format!("{start}123456{middle}3456{end}"), published);

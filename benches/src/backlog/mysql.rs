@@ -2,28 +2,28 @@
 
 use sqlx::{MySql, MySqlPool};
 
-use super::{Fill, Part, State, event, payload};
+use super::{Chunk, Fill, State, event, payload};
 use crate::database::Bench as _;
 
 impl Fill for MySql {
     const KEY: &str = "`key`";
 
-    async fn remember_keys(pool: &MySqlPool) -> anyhow::Result<()> {
+    async fn store_keys(pool: &MySqlPool) -> anyhow::Result<()> {
         let sql = "create table bench_key (n bigint primary key, `key` varbinary(255) not null, part smallint not null)
 engine = innodb select cast(`key` as unsigned) as n, `key`, part from outbox_record;
 analyze table bench_key";
         Self::execute(pool, sql).await
     }
 
-    fn insert_part(part: Part) -> String {
-        let Part {
+    fn insert_chunk(chunk: Chunk) -> String {
+        let Chunk {
             from,
             to,
             keys,
             first_key,
             first_id,
             state,
-        } = part;
+        } = chunk;
         let ([start, middle, end], event, status) = (payload(), event(), state.status());
         let due = match state {
             State::Delayed => "utc_timestamp(6) + interval 1 year",
@@ -31,8 +31,8 @@ analyze table bench_key";
         };
         let known = 2 * super::KEYS;
         let (first, last) = (from / known, to.div_ceil(known));
-        // The table of keys counts, with itself: MySQL has no series. A minute old: what was published
-        // in the last ten seconds is looked at again and again, for what may have been committed late.
+        // MySQL has no series, so a join of the table of keys with itself gives the numbers. Records
+        // are one minute old: dispatchers read the last ten seconds several times, to find late commits.
         format!(
             "insert into outbox_record (id, part, status, `key`, event, version, event_id, payload, created_at, due_at)
 select x.n + {first_id}, k.part, '{status}', k.`key`, '{event}', 1, unhex(md5(rand())),
@@ -44,7 +44,7 @@ from (
         )
     }
 
-    /// It looks at the highest one.
+    /// The database continues after the highest id.
     fn draw_after(_: u64) -> Option<String> {
         None
     }

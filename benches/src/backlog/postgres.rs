@@ -2,33 +2,33 @@
 
 use sqlx::{PgPool, Postgres};
 
-use super::{Fill, Part, State, event, payload};
+use super::{Chunk, Fill, State, event, payload};
 use crate::database::Bench as _;
 
 impl Fill for Postgres {
     const KEY: &str = "key";
 
-    async fn remember_keys(pool: &PgPool) -> anyhow::Result<()> {
+    async fn store_keys(pool: &PgPool) -> anyhow::Result<()> {
         let sql = "create table bench_key as select key::bigint as n, key, part from outbox_record;
 alter table bench_key add primary key (n); analyze bench_key";
         Self::execute(pool, sql).await
     }
 
-    fn insert_part(part: Part) -> String {
-        let Part {
+    fn insert_chunk(chunk: Chunk) -> String {
+        let Chunk {
             from,
             to,
             keys,
             first_key,
             first_id,
             state,
-        } = part;
+        } = chunk;
         let ([start, middle, end], event, status) = (payload(), event(), state.status());
         let due = match state {
             State::Delayed => "clock_timestamp() + interval '1 year'",
             State::Pending | State::Blocked => "null",
         };
-        // The key is found by a hash, so that the rows come and are stored in their order.
+        // The server finds keys by a hash join, so it stores the rows in the order of their numbers.
         format!(
             "insert into outbox_record (id, part, status, key, event, version, event_id, payload, due_at)
 select s.n + {first_id}, k.part, '{status}', k.key, '{event}', 1, gen_random_uuid(),

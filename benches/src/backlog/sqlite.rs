@@ -2,27 +2,27 @@
 
 use sqlx::{Sqlite, SqlitePool};
 
-use super::{Fill, Part, State, event, payload};
+use super::{Chunk, Fill, State, event, payload};
 use crate::database::Bench as _;
 
 impl Fill for Sqlite {
     const KEY: &str = "key";
 
-    async fn remember_keys(pool: &SqlitePool) -> anyhow::Result<()> {
+    async fn store_keys(pool: &SqlitePool) -> anyhow::Result<()> {
         let sql = "create table bench_key (n integer primary key, key text not null, part integer not null);
 insert into bench_key select cast(key as integer), key, part from outbox_record";
         Self::execute(pool, sql).await
     }
 
-    fn insert_part(part: Part) -> String {
-        let Part {
+    fn insert_chunk(chunk: Chunk) -> String {
+        let Chunk {
             from,
             to,
             keys,
             first_key,
             first_id,
             state,
-        } = part;
+        } = chunk;
         let ([start, middle, end], event, status) = (payload(), event(), state.status());
         let due = match state {
             State::Delayed => "cast((unixepoch('subsec') + 31536000) * 1000000 as integer)",
@@ -37,7 +37,7 @@ from series s cross join bench_key k where k.n = {first_key} + s.n % {keys}"
         )
     }
 
-    /// It looks at the highest one.
+    /// The database continues after the highest id.
     fn draw_after(_: u64) -> Option<String> {
         None
     }

@@ -31,7 +31,7 @@ impl ByHand for MySql {
             query = query
                 .bind(row.event_id)
                 .bind(row.key.as_bytes())
-                .bind(row.part)
+                .bind(row.partition)
                 .bind(&row.payload);
         }
         query.execute(connection).await?;

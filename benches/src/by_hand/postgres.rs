@@ -19,7 +19,7 @@ values ($1, 'bench.happened', 1, $2, $3, $4)";
         sqlx::query(sql)
             .bind(row.event_id)
             .bind(&row.key)
-            .bind(row.part)
+            .bind(row.partition)
             .bind(&row.payload)
             .execute(connection)
             .await?;
@@ -36,7 +36,7 @@ from unnest($1::uuid[], $2::text[], $3::smallint[], $4::text[]) as r (event_id, 
         sqlx::query(sql)
             .bind(rows.iter().map(|row| row.event_id).collect::<Vec<_>>())
             .bind(rows.iter().map(|row| &*row.key).collect::<Vec<_>>())
-            .bind(rows.iter().map(|row| row.part).collect::<Vec<_>>())
+            .bind(rows.iter().map(|row| row.partition).collect::<Vec<_>>())
             .bind(rows.iter().map(|row| &*row.payload).collect::<Vec<_>>())
             .execute(connection)
             .await?;

@@ -26,7 +26,7 @@ values (?1, 'bench.happened', 1, ?2, ?3, ?4)";
         sqlx::query(sql)
             .bind(row.event_id)
             .bind(&row.key)
-            .bind(row.part)
+            .bind(row.partition)
             .bind(&row.payload)
             .execute(connection)
             .await?;
@@ -37,23 +37,23 @@ values (?1, 'bench.happened', 1, ?2, ?3, ?4)";
         connection: &mut SqliteConnection,
         rows: &[NewRow],
     ) -> Result<(), sqlx::Error> {
-        // One parameter: each statement and each parameter is a step to another thread.
-        let rows: Vec<_> = rows
+        // One JSON parameter for all rows: sqlx hands each statement to another thread.
+        let values: Vec<_> = rows
             .iter()
             .map(|row| {
                 json!([
                     row.event_id.simple().to_string(),
                     row.key,
-                    row.part,
+                    row.partition,
                     row.payload
                 ])
             })
             .collect();
-        let rows =
-            serde_json::to_string(&rows).map_err(|error| sqlx::Error::Encode(error.into()))?;
+        let json =
+            serde_json::to_string(&values).map_err(|error| sqlx::Error::Encode(error.into()))?;
         let sql = "insert into outbox_record (event_id, event, version, key, part, payload)
 select unhex(value ->> 0), 'bench.happened', 1, value ->> 1, value ->> 2, value ->> 3 from json_each(?1)";
-        sqlx::query(sql).bind(rows).execute(connection).await?;
+        sqlx::query(sql).bind(json).execute(connection).await?;
         Ok(())
     }
 }

@@ -9,15 +9,15 @@ use crate::{
     verdict::{Outcome, Verdict},
 };
 
-/// Where bars begin, how long they may be, and how high a row is.
+/// The left end of bars, their maximum length, and the height of a row, in pixels.
 const LEFT: f64 = 230.0;
 const LONGEST: f64 = 520.0;
 const ROW: f64 = 26.0;
 const WIDTH: f64 = 860.0;
-/// Ratios beyond so many times the goal are cut off.
+/// Bars of ratios above this multiple of the goal are cut off.
 const FARTHEST: f64 = 2.0;
 
-/// Each ratio as a part of its goal; the line is the goal.
+/// Each ratio divided by its goal; the dashed line is the goal.
 pub(super) fn ratios(verdicts: &[Verdict]) -> String {
     let mut rows = String::new();
     let mut top = 20.0;
@@ -36,7 +36,7 @@ pub(super) fn ratios(verdicts: &[Verdict]) -> String {
         let cut = if of_goal > FARTHEST { " →" } else { "" };
         let db = verdict.db.map_or("", Kind::name);
         let label = escape(&format!("{} {db}", verdict.scenario));
-        // Writing into a string does not fail.
+        // Writing to a string cannot fail.
         let _ = writeln!(
             rows,
             "{}<rect x=\"{LEFT}\" y=\"{top}\" width=\"{length:.1}\" height=\"{:.0}\" rx=\"2\" fill=\"var(--{colour})\"/>{}",
@@ -64,7 +64,7 @@ pub(super) fn ratios(verdicts: &[Verdict]) -> String {
     )
 }
 
-/// Ours and the reference, on one database; none if there is nothing to show.
+/// Our rates and the references on one database; `None` without figures.
 pub(super) fn rates(verdicts: &[Verdict], kind: Kind) -> Option<String> {
     let pairs: Vec<(&str, f64, f64)> = verdicts
         .iter()
@@ -76,11 +76,11 @@ pub(super) fn rates(verdicts: &[Verdict], kind: Kind) -> Option<String> {
             Outcome::Skipped(_) => None,
         })
         .collect();
-    let most = pairs
+    let highest = pairs
         .iter()
-        .map(|(_, ours, reference)| ours.max(*reference));
-    let most = most.fold(0.0_f64, f64::max);
-    if most <= 0.0 {
+        .map(|(_, ours, reference)| ours.max(*reference))
+        .fold(0.0_f64, f64::max);
+    if highest <= 0.0 {
         return None;
     }
     let mut rows = String::new();
@@ -92,7 +92,7 @@ pub(super) fn rates(verdicts: &[Verdict], kind: Kind) -> Option<String> {
             text(LEFT - 8.0, top + 17.0, "end", &escape(scenario))
         );
         for (value, colour) in [(ours, "ours"), (reference, "reference")] {
-            let length = LONGEST * value / most;
+            let length = LONGEST * value / highest;
             let _ = writeln!(
                 rows,
                 "<rect x=\"{LEFT}\" y=\"{top}\" width=\"{length:.1}\" height=\"11\" rx=\"2\" fill=\"var(--{colour})\"/>{}",

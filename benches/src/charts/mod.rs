@@ -1,4 +1,4 @@
-//! Figures as a page for a browser: charts and a table, in one file that needs no other.
+//! Figures as a page for a browser: charts and a table, in one self-contained file.
 
 mod chart;
 
@@ -31,7 +31,7 @@ pub(crate) fn page(verdicts: &[Verdict]) -> String {
     page.push_str(&format!("<style>\n{STYLE}\n</style>\n</head>\n<body>\n"));
     page.push_str(
         "<h1>outbox benchmarks</h1>\n<p>Each figure compares two things that were measured in turns, in the same run; \
-         the best of several rounds of each counts. Whatever was delivered was checked: complete, once, in order of its key.</p>\n",
+         the best of several rounds of each counts. The program checked each run: every record was handled once, and the records of each key in order.</p>\n",
     );
     page.push_str("<h2>Ratio against goal</h2>\n");
     page.push_str(&chart::ratios(verdicts));
@@ -57,7 +57,9 @@ fn table(verdicts: &[Verdict]) -> String {
         let (scenario, db) = (escape(&verdict.scenario), verdict.db.map_or("", Kind::name));
         let more = more(verdict);
         let cells = match &verdict.outcome {
-            Outcome::Skipped(why) => format!("<td colspan=\"5\">skipped: {}</td>", escape(why)),
+            Outcome::Skipped(reason) => {
+                format!("<td colspan=\"5\">skipped: {}</td>", escape(reason))
+            }
             Outcome::Measured {
                 ours,
                 reference,
@@ -79,7 +81,7 @@ fn table(verdicts: &[Verdict]) -> String {
                 )
             }
         };
-        // Writing into a string does not fail.
+        // Writing to a string cannot fail.
         let _ = writeln!(
             table,
             "<tr><td>{scenario}<br><small>{more}</small></td><td>{db}</td>{cells}</tr>"
@@ -100,7 +102,7 @@ fn more(verdict: &Verdict) -> String {
     fields.collect::<Vec<_>>().join(", ")
 }
 
-/// Text that means itself in HTML.
+/// Escapes text for HTML.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
@@ -131,14 +133,14 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_was_measured_becomes_markup() {
+    fn texts_of_measurements_are_escaped() {
         let page = page(&verdicts());
         assert!(!page.contains("<script"));
         assert!(page.contains("&lt;script&gt;alert(&#39;&amp;&quot;)"));
     }
 
     #[test]
-    fn the_page_needs_nothing_else() {
+    fn the_page_loads_no_other_file() {
         let page = page(&verdicts());
         for word in ["http:", "https:", "src=", "@import", "url("] {
             assert!(!page.contains(word), "{word}");

@@ -1,4 +1,4 @@
-//! What the scenarios need of a database besides the library.
+//! The statements that the scenarios run without the library.
 
 mod mysql;
 mod postgres;
@@ -9,7 +9,7 @@ use sqlx::Pool;
 
 use crate::{backlog::Fill, by_hand::ByHand, floor::Floor, usage::Reading};
 
-/// Which database.
+/// One of the databases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Kind {
     Postgres,
@@ -28,7 +28,7 @@ impl Kind {
         }
     }
 
-    /// Where `scripts/with-databases` says which server it started. SQLite has none.
+    /// The variable in which `scripts/with-databases` gives the URL of its server. SQLite has none.
     pub(crate) fn variable(self) -> Option<&'static str> {
         match self {
             Self::Postgres => Some("OUTBOX_TEST_POSTGRES_URL"),
@@ -45,14 +45,14 @@ pub(crate) trait Bench: outbox::Database + Fill + Floor + ByHand {
     /// A query for the version of the server or of the library.
     const VERSION: &str;
 
-    /// Begins a transaction that sees the database as it is now for as long as it lasts.
+    /// Begins a transaction that keeps a snapshot of the database until its end.
     const BEGIN_SNAPSHOT: &str;
 
-    /// An empty schema (PostgreSQL), database (MySQL) or file (SQLite) of this name, and how to
-    /// reach it. Nothing else on the server is touched.
+    /// Creates an empty schema (PostgreSQL), database (MySQL) or file (SQLite) of this name, and
+    /// returns its URL. It changes nothing else on the server.
     async fn create(url: &str, name: &str) -> anyhow::Result<String>;
 
-    /// So many connections at most, some of them made already.
+    /// A pool of at most `connections` connections, some of which are already open.
     fn connect(
         url: &str,
         connections: u32,
@@ -61,38 +61,38 @@ pub(crate) trait Bench: outbox::Database + Fill + Floor + ByHand {
     /// Runs statements, one after the other.
     fn execute(pool: &Pool<Self>, sql: &str) -> impl Future<Output = anyhow::Result<()>> + Send;
 
-    /// The same on one connection.
+    /// Runs statements on one connection.
     fn execute_on(
         connection: &mut Self::Connection,
         sql: &str,
     ) -> impl Future<Output = anyhow::Result<()>> + Send;
 
-    /// The numbers that a query gives, one in each row.
+    /// The numbers that a query returns, one per row.
     fn numbers(
         pool: &Pool<Self>,
         sql: &str,
     ) -> impl Future<Output = anyhow::Result<Vec<i64>>> + Send;
 
-    /// The one number that a query gives.
+    /// The number that a query returns.
     fn number(pool: &Pool<Self>, sql: &str) -> impl Future<Output = anyhow::Result<i64>> + Send;
 
-    /// The one text that a query gives.
+    /// The text that a query returns.
     fn text(
         pool: &Pool<Self>,
         sql: &'static str,
     ) -> impl Future<Output = anyhow::Result<String>> + Send;
 
-    /// What makes the next run start like every other: empty tables, nothing to clean up.
+    /// Empties the tables, so that every run starts from the same state.
     fn empty(pool: &Pool<Self>) -> impl Future<Output = anyhow::Result<()>> + Send;
 
-    /// Statistics of what is there, and everything written to disk.
+    /// Updates the statistics of the tables, and writes all changes to disk.
     fn settle_down(pool: &Pool<Self>) -> impl Future<Output = anyhow::Result<()>> + Send;
 
-    /// What the server has written and committed so far, where it counts that.
+    /// The counters of the server; `None` if it does not count.
     fn reading(pool: &Pool<Self>) -> impl Future<Output = anyhow::Result<Option<Reading>>> + Send;
 }
 
-/// What is the same in all three but for the type of the pool.
+/// Methods that differ only in the type of the pool.
 macro_rules! plain_statements {
     () => {
         async fn execute(pool: &sqlx::Pool<Self>, sql: &str) -> anyhow::Result<()> {

@@ -52,7 +52,7 @@ where variable_name in ({names})"
             )
         };
         let log = Self::number(pool, &sum("'innodb_os_log_written'")).await;
-        // MySQL itself has this table elsewhere, if at all.
+        // MySQL itself does not have this table.
         let Ok(log_bytes) = log else { return Ok(None) };
         Ok(Some(Reading {
             log_bytes,

@@ -41,13 +41,13 @@ impl Bench for Postgres {
 
     async fn settle_down(pool: &PgPool) -> anyhow::Result<()> {
         Self::execute(pool, "analyze outbox_record").await?;
-        // As the server itself does within a minute of writing so many of them.
+        // The server itself would do this within a minute.
         Self::execute(pool, "vacuum analyze outbox_delivery").await?;
         Self::execute(pool, "checkpoint").await
     }
 
     async fn reading(pool: &PgPool) -> anyhow::Result<Option<Reading>> {
-        // A session's commits are counted for all to see when it ends; it needs a moment for that.
+        // The server publishes the commits of a session shortly after the session has ended.
         tokio::time::sleep(Duration::from_millis(50)).await;
         let log = "select (pg_current_wal_insert_lsn() - '0/0')::bigint";
         let commits = "select xact_commit from pg_stat_database where datname = current_database()";

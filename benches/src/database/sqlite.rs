@@ -19,10 +19,10 @@ impl Bench for Sqlite {
     async fn create(url: &str, name: &str) -> anyhow::Result<String> {
         fs::create_dir_all(url)?;
         let file = Path::new(url).join(format!("{name}.sqlite"));
-        for end in ["", "-wal", "-shm"] {
-            let mut file = file.clone().into_os_string();
-            file.push(end);
-            match fs::remove_file(file) {
+        for suffix in ["", "-wal", "-shm"] {
+            let mut path = file.clone().into_os_string();
+            path.push(suffix);
+            match fs::remove_file(path) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                     return Err(error.into());
                 }

@@ -1,6 +1,6 @@
-//! The floor: what a hand-written serial loop over the same table achieves, with the same durability
-//! and the same driver, when it decodes the same columns and does nothing else. It has no keys, no
-//! leases and no second process; it is the practical limit.
+//! The floor: a hand-written serial loop over the same table, with the same durability and the same
+//! driver. It decodes the same columns and does no other work: no keys, no leases, no second
+//! process. Its rate is the practical limit.
 
 mod mysql;
 mod postgres;
@@ -14,10 +14,10 @@ use uuid::Uuid;
 
 use crate::{database::Bench, rounds::Measured, site::Site, usage::Meter};
 
-/// As many as it reads and acknowledges at once.
+/// The number of records that one read and one acknowledgement handle.
 pub(crate) const PAGE: usize = 1_000;
 
-/// A record as it is read.
+/// A record as the loop reads it.
 #[derive(Debug)]
 #[expect(dead_code, reason = "it is decoded, as a handler would need it")]
 pub(crate) struct Row {
@@ -53,7 +53,7 @@ pub(crate) trait Floor: sqlx::Database {
     ) -> impl Future<Output = Result<u64, sqlx::Error>> + Send;
 }
 
-/// Drains the backlog. From the first read to the last acknowledgement.
+/// Drains the backlog. Measures from the first read to the last acknowledgement.
 pub(crate) async fn drain<Db: Bench>(
     site: &Site<Db>,
     records: u64,

@@ -14,7 +14,7 @@ impl Floor for MySql {
     }
 
     async fn page(connection: &mut MySqlConnection, after: i64) -> Result<Vec<Row>, sqlx::Error> {
-        // All partitions at once, in the order in which the table is stored.
+        // The primary key gives all partitions in the order in which the table is stored.
         let sql = "select id, event_id, event, version, `key`, payload, headers,
     timestampdiff(microsecond, '1970-01-01', created_at)
 from outbox_record force index (primary) where status = 'pending' and id > ? order by id limit ?";
@@ -31,20 +31,17 @@ from outbox_record force index (primary) where status = 'pending' and id > ? ord
         ids: &[i64],
         keep: bool,
     ) -> Result<u64, sqlx::Error> {
-        // One statement for any number of ids, and each is found by the primary key.
-        let ids = serde_json::to_string(ids).map_err(|error| sqlx::Error::Encode(error.into()))?;
-        let sql = match keep {
-            true => {
-                "update json_table(?, '$[*]' columns (id bigint path '$')) u
-straight_join outbox_record r force index (primary) on r.id = u.id
-set r.status = 'completed', r.completed_at = utc_timestamp(6)"
-            }
-            false => {
-                "delete r from json_table(?, '$[*]' columns (id bigint path '$')) u
-straight_join outbox_record r force index (primary) on r.id = u.id"
-            }
+        // One statement for any number of ids; it finds each row by the primary key.
+        let json = serde_json::to_string(ids).map_err(|error| sqlx::Error::Encode(error.into()))?;
+        let sql = if keep {
+            "update json_table(?, '$[*]' columns (id bigint path '$')) u
+        straight_join outbox_record r force index (primary) on r.id = u.id
+        set r.status = 'completed', r.completed_at = utc_timestamp(6)"
+        } else {
+            "delete r from json_table(?, '$[*]' columns (id bigint path '$')) u
+        straight_join outbox_record r force index (primary) on r.id = u.id"
         };
-        let done = sqlx::query(sql).bind(ids).execute(connection).await?;
+        let done = sqlx::query(sql).bind(json).execute(connection).await?;
         Ok(done.rows_affected())
     }
 }

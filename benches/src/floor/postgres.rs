@@ -29,11 +29,10 @@ where status = 'pending' and id > $1 order by id limit $2";
         ids: &[i64],
         keep: bool,
     ) -> Result<u64, sqlx::Error> {
-        let sql = match keep {
-            true => {
-                "update outbox_record set status = 'completed', completed_at = clock_timestamp() where id = any($1)"
-            }
-            false => "delete from outbox_record where id = any($1)",
+        let sql = if keep {
+            "update outbox_record set status = 'completed', completed_at = clock_timestamp() where id = any($1)"
+        } else {
+            "delete from outbox_record where id = any($1)"
         };
         let done = sqlx::query(sql).bind(ids).execute(connection).await?;
         Ok(done.rows_affected())
@@ -42,8 +41,8 @@ where status = 'pending' and id > $1 order by id limit $2";
 
 fn decode(row: &PgRow) -> Result<Row, sqlx::Error> {
     // A `timestamptz` is a number of microseconds.
-    let created_at = row.try_get_raw(7)?.as_bytes();
-    let created_at = created_at.ok().and_then(|bytes| bytes.try_into().ok());
+    let bytes = row.try_get_raw(7)?.as_bytes();
+    let created_at = bytes.ok().and_then(|bytes| bytes.try_into().ok());
     Ok(Row {
         id: row.try_get(0)?,
         event_id: row.try_get(1)?,

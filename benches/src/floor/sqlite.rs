@@ -21,7 +21,7 @@ impl Floor for Sqlite {
     }
 
     async fn page(connection: &mut SqliteConnection, after: i64) -> Result<Vec<Row>, sqlx::Error> {
-        // `+`: in the order in which the table is stored, not by an index.
+        // `+` makes SQLite read in the order in which the table is stored, not by an index.
         let sql = "select id, event_id, event, version, key, payload, headers, created_at from outbox_record
 where +status = 'pending' and id > ?1 order by id limit ?2";
         let rows = sqlx::query(sql)
@@ -37,14 +37,13 @@ where +status = 'pending' and id > ?1 order by id limit ?2";
         ids: &[i64],
         keep: bool,
     ) -> Result<u64, sqlx::Error> {
-        let sql = match keep {
-            true => {
-                "update outbox_record set status = 'completed', completed_at = cast((julianday('now') - 2440587.5) * 86400000000 as integer) where id in (select value from json_each(?1))"
-            }
-            false => "delete from outbox_record where id in (select value from json_each(?1))",
+        let sql = if keep {
+            "update outbox_record set status = 'completed', completed_at = cast((julianday('now') - 2440587.5) * 86400000000 as integer) where id in (select value from json_each(?1))"
+        } else {
+            "delete from outbox_record where id in (select value from json_each(?1))"
         };
-        let ids = serde_json::to_string(ids).map_err(|error| sqlx::Error::Encode(error.into()))?;
-        let done = sqlx::query(sql).bind(ids).execute(connection).await?;
+        let json = serde_json::to_string(ids).map_err(|error| sqlx::Error::Encode(error.into()))?;
+        let done = sqlx::query(sql).bind(json).execute(connection).await?;
         Ok(done.rows_affected())
     }
 }

@@ -1,8 +1,8 @@
-//! [`Machine`]: what the figures were measured with.
+//! [`Machine`]: the machine, compiler and commit of the measurements.
 
 use std::{fs, process::Command};
 
-/// Everything but the database, as text. A part that cannot be found out is missing.
+/// Each field is a text; it is empty if it cannot be determined.
 #[derive(Debug, Default)]
 pub(crate) struct Machine {
     pub(super) date: String,
@@ -12,8 +12,8 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// Asks the operating system, git and the compiler.
-    pub(crate) fn ask() -> Self {
+    /// Reads them from the operating system, git and the compiler.
+    pub(crate) fn read() -> Self {
         let cores = std::thread::available_parallelism().map_or(0, usize::from);
         let gigabytes = field("/proc/meminfo", "MemTotal")
             .and_then(|text| text.split(' ').next()?.parse::<u64>().ok())

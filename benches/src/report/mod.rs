@@ -1,5 +1,4 @@
-//! The results page, in Markdown: a section with a table for each database, and notes that people
-//! write.
+//! The results page in Markdown: a section with a table for each database, and notes by people.
 
 mod machine;
 
@@ -27,7 +26,7 @@ handled out of order is a failure and has no figure.
 
 const NOTES: &str = "Notes";
 
-/// In the order of the page. None is for scenarios that need no database.
+/// The sections in the order of the page. `None` is for scenarios without a database.
 const SECTIONS: [(Option<Kind>, &str); 4] = [
     (Some(Kind::Postgres), "PostgreSQL"),
     (Some(Kind::Mysql), "MySQL or MariaDB"),
@@ -44,8 +43,8 @@ pub(crate) fn page(results: &Results, machine: &Machine, before: &str) -> String
             page.push_str(&format!("\n## {title}\n\n{}\n", body.trim()));
         }
     }
-    let notes = before.split_once(&format!("\n## {NOTES}\n"));
-    let notes = notes.map_or("", |(_, notes)| notes.trim());
+    let old_notes = before.split_once(&format!("\n## {NOTES}\n"));
+    let notes = old_notes.map_or("", |(_, notes)| notes.trim());
     page.push_str(&format!("\n## {NOTES}\n\n{notes}"));
     page.truncate(page.trim_end().len());
     page.push('\n');
@@ -58,18 +57,21 @@ fn kept(before: &str, title: &str) -> Option<String> {
     Some(body.split("\n## ").next().unwrap_or(body).to_owned())
 }
 
-/// None if nothing was measured here.
+/// The section of a database; `None` if the run did not measure it.
 fn section(results: &Results, machine: &Machine, db: Option<Kind>) -> Option<String> {
     let verdicts: Vec<&Verdict> = results.verdicts.iter().filter(|v| v.db == db).collect();
     let failures: Vec<_> = results.failures.iter().filter(|f| f.db == db).collect();
     if verdicts.is_empty() && failures.is_empty() {
         return None;
     }
-    let version = results.versions.iter().find(|(kind, _)| Some(*kind) == db);
-    let version = version.map_or("", |(_, version)| version);
-    let parts = [&machine.date, version, &machine.hardware, &machine.compiler];
-    let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-    let mut text = format!("{}, outbox at `{}`.\n\n", parts.join(", "), machine.commit);
+    let measured = results.versions.iter().find(|(kind, _)| Some(*kind) == db);
+    let version = measured.map_or("", |(_, version)| version);
+    let all_facts = [&machine.date, version, &machine.hardware, &machine.compiler];
+    let facts: Vec<&str> = all_facts
+        .into_iter()
+        .filter(|fact| !fact.is_empty())
+        .collect();
+    let mut text = format!("{}, outbox at `{}`.\n\n", facts.join(", "), machine.commit);
     text.push_str(
         "| scenario | ours | reference | unit | ratio | goal | | details |\n\
          |---|--:|--:|---|--:|--:|---|---|\n",
@@ -78,7 +80,7 @@ fn section(results: &Results, machine: &Machine, db: Option<Kind>) -> Option<Str
         text.push_str(&row(verdict));
     }
     for failure in failures {
-        // Writing into a string does not fail.
+        // Writing to a string cannot fail.
         let _ = writeln!(
             text,
             "| `{}` | | | | | | failed | {} |",
@@ -90,12 +92,12 @@ fn section(results: &Results, machine: &Machine, db: Option<Kind>) -> Option<Str
 }
 
 fn row(verdict: &Verdict) -> String {
-    let details: Vec<String> = verdict.more.iter().map(field).collect();
-    let details = cell(&details.join(", "));
+    let fields: Vec<String> = verdict.more.iter().map(field).collect();
+    let details = cell(&fields.join(", "));
     let scenario = cell(&verdict.scenario);
     match &verdict.outcome {
-        Outcome::Skipped(why) => {
-            format!("| `{scenario}` | | | | | | skipped | {} |\n", cell(why))
+        Outcome::Skipped(reason) => {
+            format!("| `{scenario}` | | | | | | skipped | {} |\n", cell(reason))
         }
         Outcome::Measured {
             ours,
@@ -103,10 +105,10 @@ fn row(verdict: &Verdict) -> String {
             ratio,
             goal,
         } => {
-            let goal = goal.map_or(String::new(), |goal| format!("{goal:.2}"));
+            let goal_text = goal.map_or(String::new(), |goal| format!("{goal:.2}"));
             let missed = if verdict.missed() { "missed" } else { "" };
             format!(
-                "| `{scenario}` | {} | {} | {} | **{ratio:.2}** | {goal} | {missed} | {details} |\n",
+                "| `{scenario}` | {} | {} | {} | **{ratio:.2}** | {goal_text} | {missed} | {details} |\n",
                 number(*ours),
                 number(*reference),
                 verdict.unit
@@ -115,7 +117,7 @@ fn row(verdict: &Verdict) -> String {
     }
 }
 
-/// Text that stays inside of its cell.
+/// Escapes text for a cell of a table.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|").replace(['\n', '\r'], " ")
 }
@@ -150,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_stays_a_cell() {
+    fn text_with_a_bar_stays_in_its_cell() {
         let page = page(&results(Kind::Mysql, 1.0), &Machine::default(), "");
         assert!(page.contains("note: a\\|b c |"), "{page}");
     }

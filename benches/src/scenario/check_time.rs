@@ -20,7 +20,7 @@ use crate::{
 const HANDLERS: usize = 300;
 const EVENTS: usize = 30;
 
-/// Nothing else is to be reached here than to know what it costs.
+/// This figure has no goal.
 pub(crate) async fn run(rounds: usize) -> anyhow::Result<Vec<Verdict>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("..")
@@ -33,10 +33,12 @@ pub(crate) async fn run(rounds: usize) -> anyhow::Result<Vec<Verdict>> {
 
     let (ours, reference) = (async || check(&with), async || check(&without));
     let progress = Progress::new();
-    let (with, without) = alternate(&progress, "check-time", rounds, ours, reference).await?;
-    let (with, without) = (median(&with), median(&without));
-    let per_handler = with.saturating_sub(without).as_secs_f64() * 1e3 / HANDLERS as f64;
-    let pair = (with.as_secs_f64(), without.as_secs_f64());
+    let (with_times, without_times) =
+        alternate(&progress, "check-time", rounds, ours, reference).await?;
+    let (with_time, without_time) = (median(&with_times), median(&without_times));
+    let difference = with_time.saturating_sub(without_time);
+    let per_handler = difference.as_secs_f64() * 1e3 / HANDLERS as f64;
+    let pair = (with_time.as_secs_f64(), without_time.as_secs_f64());
     let verdict = Verdict::less_is_better("check-time", None, "s", pair, None);
     Ok(vec![
         verdict
@@ -59,7 +61,7 @@ fn write_crate(
         root.join("outbox")
     );
     fs::write(crate_folder.join("Cargo.toml"), manifest)?;
-    // The same versions as the workspace, so that nothing is resolved or fetched anew.
+    // The crate uses the lock file of the workspace, so that cargo neither resolves nor downloads.
     fs::copy(root.join("Cargo.lock"), crate_folder.join("Cargo.lock"))?;
     fs::write(crate_folder.join("src/lib.rs"), source(attributes)?)?;
     Ok(crate_folder)
@@ -94,7 +96,7 @@ fn source(attributes: bool) -> anyhow::Result<String> {
 fn check(crate_folder: &Path) -> anyhow::Result<Duration> {
     let lib = crate_folder.join("src/lib.rs");
     let source = fs::read_to_string(&lib)?;
-    fs::write(&lib, source)?; // a newer time stamp: the crate is checked again
+    fs::write(&lib, source)?; // with a newer time stamp cargo checks the crate again
     let start = Instant::now();
     let output = Command::new(env!("CARGO"))
         .args(["check", "--quiet", "--offline"])
@@ -102,7 +104,7 @@ fn check(crate_folder: &Path) -> anyhow::Result<Duration> {
         .env("CARGO_TARGET_DIR", crate_folder.with_file_name("target"))
         .output()
         .context("cargo cannot be started")?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "{said}");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{errors}");
     Ok(start.elapsed())
 }

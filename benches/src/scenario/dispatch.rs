@@ -1,6 +1,6 @@
 //! One record through one handler in memory: routing by id, decoding, arguments, the boxed
-//! future, panic capture and the retry decision. The reference decodes the same payload and calls
-//! the same function, boxed and with panic capture, and does nothing else.
+//! future, panic capture and the retry decision. The reference only decodes the same payload and
+//! calls the same function, boxed and with panic capture.
 
 use std::{
     panic::AssertUnwindSafe,
@@ -68,7 +68,7 @@ async fn failing(event: OrderCreated) -> Result<(), std::fmt::Error> {
     Err(std::fmt::Error)
 }
 
-/// Nothing else is to be reached here than to know what it costs.
+/// These figures have no goal.
 pub(crate) async fn run(records: u64, rounds: usize) -> anyhow::Result<Vec<Verdict>> {
     let registry = Registry::builder()
         .handler::<bare>()

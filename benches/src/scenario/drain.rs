@@ -1,4 +1,4 @@
-//! `drain`, `drain-keep` and `drain-hot-key`: a backlog through a handler that does nothing.
+//! `drain`, `drain-keep` and `drain-hot-key`: a backlog through a handler that only counts.
 
 use crate::{
     backlog::{self, KEYS},
@@ -9,11 +9,11 @@ use crate::{
     verdict::Verdict,
 };
 
-/// As many as are drained, unless told otherwise.
+/// The default number of records.
 pub(crate) const RECORDS: u64 = 200_000;
 pub(crate) const ROUNDS: usize = 5;
 
-/// Records that are done are deleted, here and in the serial loop.
+/// Both sides delete completed records.
 pub(crate) async fn deleting<Db: Bench>(site: &Site<Db>) -> anyhow::Result<Vec<Verdict>> {
     let goal = match Db::KIND {
         Kind::Postgres => 1.0,
@@ -23,7 +23,7 @@ pub(crate) async fn deleting<Db: Bench>(site: &Site<Db>) -> anyhow::Result<Vec<V
     against_floor(site, "drain", false, goal).await
 }
 
-/// They are kept as completed.
+/// Both sides keep records as completed.
 pub(crate) async fn keeping<Db: Bench>(site: &Site<Db>) -> anyhow::Result<Vec<Verdict>> {
     let goal = match Db::KIND {
         Kind::Postgres => 0.95,
@@ -54,7 +54,7 @@ async fn against_floor<Db: Bench>(
     Ok(vec![Verdict::rates(scenario, Db::KIND, pair, goal)])
 }
 
-/// Everything is of one key, so that nothing runs beside anything else. Against `drain`.
+/// All records have one key, so that they run one after the other. The reference is `drain`.
 pub(crate) async fn hot_key<Db: Bench>(site: &Site<Db>) -> anyhow::Result<Vec<Verdict>> {
     let records = site.arguments.records(RECORDS);
     let with_keys = async |keys| {

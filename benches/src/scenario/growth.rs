@@ -1,4 +1,4 @@
-//! `growth`: the rate depends neither on how much waits nor on what stands beside it.
+//! `growth`: the rate depends neither on the size of the backlog nor on records that cannot run.
 
 use anyhow::ensure;
 use outbox::Registry;
@@ -15,15 +15,18 @@ use crate::{
 
 const RECORDS: u64 = 100_000;
 const ROUNDS: usize = 3;
-/// How many times as much waits in the large backlog.
+/// The size of the large backlog, as a multiple of the small one.
 const TIMES: u64 = 50;
 
 pub(crate) async fn run<Db: Bench>(site: &Site<Db>) -> anyhow::Result<Vec<Verdict>> {
-    Ok(vec![backlog_of_millions(site).await?, beside(site).await?])
+    Ok(vec![
+        backlog_of_millions(site).await?,
+        undeliverable(site).await?,
+    ])
 }
 
-/// The first records of a large backlog against those of a small one. The large one is written
-/// once, and each round takes the next ones of it.
+/// The first records of a large backlog against those of a small one. The large one is written once,
+/// and each round drains its next records.
 async fn backlog_of_millions<Db: Bench>(site: &Site<Db>) -> anyhow::Result<Verdict> {
     let (records, rounds) = (
         site.arguments.records(RECORDS),
@@ -38,11 +41,11 @@ async fn backlog_of_millions<Db: Bench>(site: &Site<Db>) -> anyhow::Result<Verdi
         let measured = ours::first(&large, &large_tally, records).await?;
         large_tally.check_beginning()?;
         let left = Db::number(&large.pool, "select count(*) from outbox_record").await?;
-        let gone = waiting - u64::try_from(left)?;
+        let deleted = waiting - u64::try_from(left)?;
         let handled = large_tally.count();
         ensure!(
-            gone == handled,
-            "{handled} were handled, {gone} are deleted"
+            deleted == handled,
+            "{handled} records were handled, {deleted} are deleted"
         );
         Ok(measured)
     };
@@ -61,13 +64,15 @@ async fn backlog_of_millions<Db: Bench>(site: &Site<Db>) -> anyhow::Result<Verdi
     Ok(verdict.with("waiting", waiting))
 }
 
-/// Beside ten times as many delayed ones and as many blocked ones, against none of these.
-async fn beside<Db: Bench>(site: &Site<Db>) -> anyhow::Result<Verdict> {
+/// A backlog with ten times as many delayed records and as many blocked ones, against a backlog alone.
+async fn undeliverable<Db: Bench>(site: &Site<Db>) -> anyhow::Result<Verdict> {
     let records = site.arguments.records(RECORDS);
     let (delayed, blocked) = (10 * records, records);
     let crowded = Site::<Db>::create(&site.arguments, "outbox_bench_crowded").await?;
-    crowded.progress.doing("growth: writing what stands beside");
-    backlog::add_beside(&crowded, delayed, blocked).await?;
+    crowded
+        .progress
+        .doing("growth: writing delayed and blocked records");
+    backlog::add_undeliverable(&crowded, delayed, blocked).await?;
     ensure_blocked(&crowded).await?;
     let ours = async || {
         backlog::add(&crowded, records, KEYS).await?;
@@ -82,7 +87,7 @@ async fn beside<Db: Bench>(site: &Site<Db>) -> anyhow::Result<Verdict> {
     let left = Db::number(&crowded.pool, "select count(*) from outbox_record").await?;
     ensure!(
         u64::try_from(left)? == delayed + blocked,
-        "{left} are left of what stood beside"
+        "{left} of the delayed and blocked records are left"
     );
     crowded.remove().await;
     let pair = (best(&ours)?, best(&alone)?);
@@ -90,7 +95,7 @@ async fn beside<Db: Bench>(site: &Site<Db>) -> anyhow::Result<Verdict> {
     Ok(verdict.with("delayed", delayed).with("blocked", blocked))
 }
 
-/// They were written by hand: the library has to see them as what they are.
+/// Checks that the library sees the records, which SQL wrote, as blocked.
 async fn ensure_blocked<Db: Bench>(site: &Site<Db>) -> anyhow::Result<()> {
     let registry = Registry::builder().allow_empty();
     let (outbox, pool) = site.outbox(registry, ours::config(false), 2).await?;

@@ -1,4 +1,4 @@
-//! `idle`: what an instance costs that has nothing to do: statements, and time of a processor.
+//! `idle`: the costs of an instance without work: statements and processor time.
 
 use std::{fs, time::Duration};
 
@@ -14,14 +14,15 @@ use crate::{
 
 const SETTLING: Duration = Duration::from_secs(10);
 const WATCHED: Duration = Duration::from_secs(30);
-/// What it may cost: one statement a second, half a percent of a core.
+/// The goals: at most one statement per second, and 0.5 % of a core.
 const STATEMENTS: f64 = 1.0;
 const PERCENT: f64 = 0.5;
 
 pub(crate) async fn run<Db: Bench>(site: &Site<Db>) -> anyhow::Result<Vec<Verdict>> {
-    let (settling, watched) = match site.arguments.small {
-        true => (Duration::from_secs(1), Duration::from_secs(2)),
-        false => (SETTLING, WATCHED),
+    let (settling, watched) = if site.arguments.small {
+        (Duration::from_secs(1), Duration::from_secs(2))
+    } else {
+        (SETTLING, WATCHED)
     };
     let proxy = match Db::KIND {
         Kind::Postgres => Some(Proxy::start(&site.url).await?),
@@ -38,7 +39,7 @@ pub(crate) async fn run<Db: Bench>(site: &Site<Db>) -> anyhow::Result<Vec<Verdic
     let _: Vec<Entry> = worker.end().await?;
 
     let seconds = watched.as_secs_f64();
-    // A tick is a hundredth of a second on every Linux.
+    // A tick is 10 ms on Linux, so ticks per second are percent of a core.
     let percent = (after.1 - before.1) as f64 / seconds;
     let statements = match (before.0, after.0) {
         (Some(before), Some(after)) => {
@@ -60,7 +61,7 @@ pub(crate) async fn run<Db: Bench>(site: &Site<Db>) -> anyhow::Result<Vec<Verdic
     ])
 }
 
-/// How many the worker has sent so far.
+/// The number of statements that the worker has sent so far.
 async fn statements<Db: Bench>(
     site: &Site<Db>,
     proxy: Option<&Proxy>,
@@ -71,7 +72,7 @@ async fn statements<Db: Bench>(
     if Db::KIND == Kind::Sqlite {
         return Ok(None);
     }
-    // Of the whole server, on which there is nobody else; this question is one of them.
+    // The counter is of the whole server, which has no other client. It includes this statement.
     let sql = "select cast(variable_value as signed) from information_schema.global_status where variable_name = 'questions'";
     Ok(Some(Db::number(&site.pool, sql).await?))
 }
@@ -79,10 +80,10 @@ async fn statements<Db: Bench>(
 /// The processor time of the worker so far, in hundredths of a second.
 fn ticks(worker: &Child) -> anyhow::Result<u64> {
     let stat = fs::read_to_string(format!("/proc/{}/stat", worker.id()?))?;
-    ticks_of(&stat).with_context(|| format!("not understood: {stat}"))
+    ticks_of(&stat).with_context(|| format!("cannot parse {stat}"))
 }
 
-/// The 14th and 15th field; the second one is a name in parentheses and may hold anything.
+/// The sum of fields 14 and 15. Field 2 is a name in parentheses, with any characters.
 fn ticks_of(stat: &str) -> Option<u64> {
     let (_, fields) = stat.rsplit_once(')')?;
     let fields: Vec<&str> = fields.split_whitespace().collect();
@@ -96,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_time_of_a_process_is_read_whatever_its_name_is() {
+    fn the_processor_time_is_read_for_any_process_name() {
         let stat = "42 (a) name) S 1 2 3 4 5 6 7 8 9 10 30 12 0 0 20 0 9 0 100";
         assert_eq!(ticks_of(stat), Some(42));
         assert_eq!(ticks_of("42"), None);

@@ -1,5 +1,5 @@
-//! `latency`: from the commit of an event to the start of its handler, when nothing else happens. In
-//! the same process and in another one, beside a bare notification from one session to another.
+//! `latency`: the time from the commit of an event to the start of its handler, on an idle system. In
+//! the same process and in another one, against a bare notification from one session to another.
 
 use std::time::Duration;
 
@@ -20,9 +20,9 @@ use crate::{
 
 const EVENTS: u64 = 50;
 const ROUNDS: usize = 3;
-/// Between two events. Nobody is busy any more.
+/// The time between two events, after which all processes are idle.
 const GAP: Duration = Duration::from_millis(100);
-/// A dispatcher that has had nothing to do for so long is idle.
+/// A dispatcher without work is idle after this time.
 const SETTLING: Duration = Duration::from_secs(2);
 
 pub(crate) async fn run<Db: Bench>(site: &Site<Db>) -> anyhow::Result<Vec<Verdict>> {
@@ -43,13 +43,13 @@ pub(crate) async fn run<Db: Bench>(site: &Site<Db>) -> anyhow::Result<Vec<Verdic
             Kind::Mysql | Kind::Sqlite => round_trip(site, events).await?,
         });
     }
-    // Two round trips and a millisecond; where nobody is told, the longest time between two looks.
-    let (looks, compared) = match Db::KIND {
+    // Two round trips plus 1 ms; without notifications, plus the longest time between two polls.
+    let (poll_ms, compared) = match Db::KIND {
         Kind::Postgres => (1.0, "2 x a bare notification + 1 ms"),
-        Kind::Mysql => (50.0, "2 x a query + 50 ms between two looks"),
-        Kind::Sqlite => (100.0, "2 x a query + 100 ms between two looks"),
+        Kind::Mysql => (50.0, "2 x a query + 50 ms between two polls"),
+        Kind::Sqlite => (100.0, "2 x a query + 100 ms between two polls"),
     };
-    let bound = 2.0 * bare.p50 + looks;
+    let bound = 2.0 * bare.p50 + poll_ms;
     let verdict = |name: &str, times: &Times, goal: Option<f64>| {
         let pair = (times.p50.max(0.001), bound);
         Verdict::less_is_better(name, Some(Db::KIND), "ms, p50", pair, goal)
@@ -64,7 +64,7 @@ pub(crate) async fn run<Db: Bench>(site: &Site<Db>) -> anyhow::Result<Vec<Verdic
     ])
 }
 
-/// In milliseconds.
+/// Percentiles, in milliseconds.
 #[derive(Clone, Copy)]
 struct Times {
     p50: f64,
@@ -87,7 +87,7 @@ impl Times {
         }
     }
 
-    /// Of several rounds the best.
+    /// Keeps the best value of several rounds.
     fn better(&mut self, other: Self) {
         self.p50 = self.p50.min(other.p50);
         self.p99 = self.p99.min(other.p99);
@@ -157,7 +157,7 @@ async fn notification(url: &str, events: u64) -> anyhow::Result<Times> {
     Ok(Times::of(&times))
 }
 
-/// A query that asks for nothing.
+/// The time of a query that reads no rows.
 async fn round_trip<Db: Bench>(site: &Site<Db>, events: u64) -> anyhow::Result<Times> {
     let mut times = Vec::new();
     for _ in 0..events {
@@ -185,7 +185,7 @@ fn since(moment: i64, entry: Entry, n: u64) -> anyhow::Result<Duration> {
     Ok(micros(entry.at - moment))
 }
 
-/// A handler that starts before its publisher is told of the commit has waited for nothing.
+/// A negative time counts as 0: the handler started before the publisher got the answer to its commit.
 fn micros(micros: i64) -> Duration {
     Duration::from_micros(u64::try_from(micros).unwrap_or(0))
 }

@@ -1,5 +1,5 @@
-//! `memory`: the peak of a process that drains a large backlog, against that of one which drains a
-//! tenth of it. Memory is a matter of what is in flight, not of what waits.
+//! `memory`: the peak memory of a process that drains a large backlog, against that of a process that
+//! drains a tenth of it. Memory must not depend on the size of the backlog.
 
 use anyhow::Context as _;
 
@@ -35,7 +35,7 @@ struct Peak {
     rate: f64,
 }
 
-/// In a process of its own, which has done nothing else.
+/// Drains in a new process.
 async fn drained<Db: Bench>(site: &Site<Db>, records: u64) -> anyhow::Result<Peak> {
     backlog::write(site, records, KEYS).await?;
     site.progress.doing(format!("memory: draining {records}"));
@@ -43,7 +43,7 @@ async fn drained<Db: Bench>(site: &Site<Db>, records: u64) -> anyhow::Result<Pea
     let line = worker.line().await?;
     let _: Vec<Nothing> = worker.end().await?;
     site.ensure_nothing_left().await?;
-    let (kilobytes, millis) = line.split_once(' ').context("what a worker said")?;
+    let (kilobytes, millis) = line.split_once(' ').context("the output of a worker")?;
     let (kilobytes, millis): (f64, f64) = (kilobytes.parse()?, millis.parse()?);
     Ok(Peak {
         megabytes: kilobytes / 1024.0,
@@ -51,13 +51,13 @@ async fn drained<Db: Bench>(site: &Site<Db>, records: u64) -> anyhow::Result<Pea
     })
 }
 
-/// It has nothing more to say.
+/// A worker prints no further line.
 struct Nothing;
 
 impl std::str::FromStr for Nothing {
     type Err = anyhow::Error;
 
     fn from_str(line: &str) -> anyhow::Result<Self> {
-        anyhow::bail!("a worker said more: {line}")
+        anyhow::bail!("a worker printed another line: {line}")
     }
 }

@@ -1,4 +1,4 @@
-//! What can be measured: one file each.
+//! The scenarios, one file each.
 
 mod check_time;
 mod dispatch;
@@ -86,8 +86,10 @@ impl Scenario {
         match self {
             Self::Dispatch => "One record through one handler in memory, against the same by hand",
             Self::CheckTime => "`cargo check` of 300 handlers, against the same without attributes",
-            Self::Drain => "A backlog of 10,000 keys, done records deleted, against a serial loop",
-            Self::DrainKeep => "The same with done records kept, against a serial loop",
+            Self::Drain => {
+                "A backlog of 10,000 keys, completed records deleted, against a serial loop"
+            }
+            Self::DrainKeep => "The same with completed records kept, against a serial loop",
             Self::DrainHotKey => "A backlog of one key, against `drain`",
             Self::Publish => {
                 "64 concurrent transactions with an event each, against an insert by hand"
@@ -96,28 +98,28 @@ impl Scenario {
             Self::Latency => "From commit to handler, against a bare notification",
             Self::OldSnapshot => "`drain` under a long transaction, against `drain`",
             Self::Growth => {
-                "The first of 5,000,000 records, and beside delayed and blocked ones, against few"
+                "The first of 5,000,000 records, and a backlog with delayed and blocked ones, against few"
             }
             Self::RetryStorm => "Every record fails twice, against `drain`",
             Self::ScaleOut => "Two and four processes against one",
-            Self::Idle => "Statements and processor time of an instance with nothing to do",
+            Self::Idle => "Statements and processor time of an instance without work",
             Self::Memory => "The peak while 5,000,000 records drain, against a tenth of them",
             Self::Peers => "Our `drain` against other libraries",
         }
     }
 
-    /// Whether it needs other crates than this one.
+    /// Whether the scenario compiles other crates.
     pub(crate) const fn compiles(self) -> bool {
         matches!(self, Self::CheckTime | Self::Peers)
     }
 
-    /// Whether it is measured on a database, or on none.
+    /// Whether the scenario runs on a database.
     pub(crate) const fn needs_database(self) -> bool {
         !matches!(self, Self::Dispatch | Self::CheckTime)
     }
 }
 
-/// Runs every scenario that was asked for, and prints the figures of each as soon as it has ended.
+/// Runs every selected scenario, and prints the figures of each as soon as it has ended.
 pub(crate) async fn run(arguments: &Arguments) -> Results {
     let mut results = Results::default();
     let (on_databases, without): (Vec<Scenario>, Vec<Scenario>) = Scenario::ALL
@@ -142,11 +144,11 @@ pub(crate) async fn run(arguments: &Arguments) -> Results {
     results
 }
 
-/// Prints what the last scenario has brought.
+/// Prints the figures of the last scenario.
 fn show(arguments: &Arguments, results: &mut Results) {
     let last = results.last_added();
     if arguments.small {
-        // So few records say nothing about any goal.
+        // A run with few records cannot be compared with a goal.
         for verdict in &mut *last {
             verdict.remove_goal();
         }

@@ -1,5 +1,5 @@
-//! `old-snapshot`: somebody's long transaction keeps the database from forgetting what was deleted.
-//! Draining goes on as without it.
+//! `old-snapshot`: a long transaction prevents the database from removing deleted rows. Draining must
+//! be as fast as without it.
 
 use crate::{
     backlog::{self, KEYS},
@@ -13,9 +13,9 @@ use crate::{
 
 pub(crate) async fn run<Db: Bench>(site: &Site<Db>) -> anyhow::Result<Vec<Verdict>> {
     let records = site.arguments.records(drain::RECORDS);
-    let held = async || {
+    let with_snapshot = async || {
         backlog::write(site, records, KEYS).await?;
-        // A connection that nobody else uses: it is closed, whatever happens.
+        // The connection is closed at the end, also after an error.
         let mut holder = site.pool.acquire().await?;
         holder.close_on_drop();
         Db::execute_on(&mut holder, Db::BEGIN_SNAPSHOT).await?;
@@ -28,12 +28,19 @@ pub(crate) async fn run<Db: Bench>(site: &Site<Db>) -> anyhow::Result<Vec<Verdic
         Db::execute_on(&mut holder, "rollback").await?;
         Ok(measured)
     };
-    let free = async || {
+    let without = async || {
         backlog::write(site, records, KEYS).await?;
         ours::drain(site, records, KEYS, false).await
     };
     let rounds = site.arguments.rounds(drain::ROUNDS);
-    let (held, free) = alternate(&site.progress, "old-snapshot", rounds, held, free).await?;
+    let (held, free) = alternate(
+        &site.progress,
+        "old-snapshot",
+        rounds,
+        with_snapshot,
+        without,
+    )
+    .await?;
     let pair = (best(&held)?, best(&free)?);
     Ok(vec![Verdict::rates("old-snapshot", Db::KIND, pair, 0.95)])
 }

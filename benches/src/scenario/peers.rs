@@ -1,5 +1,5 @@
-//! `peers`: other libraries on the same server, each with its own benchmark program in
-//! `benches/peers`. Those that have no order against us, who have it; and those that have it too.
+//! `peers`: other libraries on the same server, measured by the program in `benches/peers`. Our
+//! ordered `drain` is compared with libraries without an order and with libraries that keep one.
 
 use std::{
     path::Path,
@@ -22,11 +22,12 @@ use crate::{
 };
 
 const RECORDS: u64 = 50_000;
-/// Of those that keep an order, which are slow: their rates do not depend on it.
+/// The number of records for libraries that keep an order. They are slow, and their rates do not
+/// depend on it.
 const ORDERED: u64 = 10_000;
 const ROUNDS: usize = 3;
 
-/// What the program of the peers says of each.
+/// A line of the program of the peers.
 #[derive(Debug, Clone, Deserialize)]
 struct Peer {
     peer: String,
@@ -41,12 +42,12 @@ struct Peer {
 pub(crate) async fn run<Db: Bench>(site: &Site<Db>) -> anyhow::Result<Vec<Verdict>> {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/Cargo.toml");
     if Db::KIND != Kind::Postgres {
-        let why = "the peers are compared on PostgreSQL";
-        return Ok(vec![Verdict::skipped("peers", Db::KIND, why)]);
+        let reason = "the peers are compared on PostgreSQL";
+        return Ok(vec![Verdict::skipped("peers", Db::KIND, reason)]);
     }
     if !manifest.exists() {
-        let why = "there is no benches/peers";
-        return Ok(vec![Verdict::skipped("peers", Db::KIND, why)]);
+        let reason = "benches/peers does not exist";
+        return Ok(vec![Verdict::skipped("peers", Db::KIND, reason)]);
     }
     let records = site.arguments.records(RECORDS);
     let mut runs = Vec::new();
@@ -62,8 +63,8 @@ pub(crate) async fn run<Db: Bench>(site: &Site<Db>) -> anyhow::Result<Vec<Verdic
         let of_mode = peers.iter().filter(|peer| peer.mode == mode && peer.ok);
         let rated = of_mode.filter_map(|peer| Some((peer.rate?, peer)));
         let Some((rate, fastest)) = rated.max_by(|a, b| a.0.total_cmp(&b.0)) else {
-            let why = "no peer of this kind could be measured";
-            return Verdict::skipped(format!("peers/{mode}"), Db::KIND, why);
+            let reason = "no peer of this kind could be measured";
+            return Verdict::skipped(format!("peers/{mode}"), Db::KIND, reason);
         };
         let pair = (ours, rate);
         let name = format!("peers/{mode}");
@@ -83,20 +84,20 @@ fn all(peers: &[Peer], mode: &str) -> serde_json::Value {
         .collect()
 }
 
-/// Those without a rate, and why.
+/// The peers without a rate, with the reason.
 fn failed(peers: &[Peer], mode: &str) -> String {
     let failed = peers.iter().filter(|peer| peer.mode == mode && !peer.ok);
-    let failed: Vec<String> = failed
+    let reasons: Vec<String> = failed
         .map(|peer| format!("{} ({})", peer.peer, peer.note))
         .collect();
-    if failed.is_empty() {
+    if reasons.is_empty() {
         "none".to_owned()
     } else {
-        failed.join("; ")
+        reasons.join("; ")
     }
 }
 
-/// Runs each peer in a process of its own. A peer that fails there loses no other.
+/// Runs each peer in its own process, so that a failing peer does not stop the others.
 async fn peers(manifest: &Path, url: &str, records: u64) -> anyhow::Result<Vec<Peer>> {
     let list = program(manifest, &["--list"]).await?;
     ensure!(list.status.success(), "benches/peers cannot be built");
@@ -143,12 +144,12 @@ fn listed(lines: &str) -> Vec<(String, Vec<String>)> {
     peers
 }
 
-/// What a peer's process said, and a failure for each mode of which it said nothing.
-fn with_missing(name: &str, modes: &[String], said: Vec<Peer>, ended: &str) -> Vec<Peer> {
-    let missing = modes
+/// The output of a peer's process, and a failure for each mode that is missing in it.
+fn with_missing(name: &str, modes: &[String], measured: Vec<Peer>, ended: &str) -> Vec<Peer> {
+    let missing_modes = modes
         .iter()
-        .filter(|mode| said.iter().all(|peer| peer.mode != **mode));
-    let missing: Vec<Peer> = missing
+        .filter(|mode| measured.iter().all(|peer| peer.mode != **mode));
+    let missing: Vec<Peer> = missing_modes
         .map(|mode| Peer {
             peer: name.to_owned(),
             version: String::new(),
@@ -158,11 +159,11 @@ fn with_missing(name: &str, modes: &[String], said: Vec<Peer>, ended: &str) -> V
             note: format!("its process ended without a figure: {ended}"),
         })
         .collect();
-    [said, missing].concat()
+    [measured, missing].concat()
 }
 
-fn read(said: &str) -> anyhow::Result<Vec<Peer>> {
-    let lines = said.lines().filter(|line| line.starts_with('{'));
+fn read(output: &str) -> anyhow::Result<Vec<Peer>> {
+    let lines = output.lines().filter(|line| line.starts_with('{'));
     let peers = lines.map(|line| serde_json::from_str(line).with_context(|| line.to_owned()));
     peers.collect()
 }
@@ -172,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_peers_say_is_read() {
+    fn the_output_of_peers_is_parsed() {
         let said = r#"starting
 {"peer":"a","version":"1.0","language":"rust","mode":"unordered","records":10,"rate":12.5,"ok":true,"note":""}
 {"peer":"b","version":"2.0","language":"go","mode":"ordered","records":10,"rate":null,"ok":false,"note":"not built"}"#;
@@ -187,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_whose_process_dies_has_failed_in_the_modes_that_it_did_not_reach() {
+    fn a_peer_whose_process_ends_early_has_failed_in_the_missing_modes() {
         let peers = listed("a unordered\na ordered\nb ordered\n");
         assert_eq!(peers.len(), 2);
         let said =

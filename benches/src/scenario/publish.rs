@@ -1,4 +1,4 @@
-//! `publish` and `publish-bulk`: what the library adds to an insert that somebody would write by hand.
+//! `publish` and `publish-bulk`: the library against an insert that a user could write by hand.
 
 use std::{sync::Arc, time::Instant};
 
@@ -22,10 +22,10 @@ use crate::{
 const TRANSACTIONS: u64 = 20_000;
 const BULK: u64 = 200_000;
 const ROUNDS: usize = 5;
-/// How many one statement publishes.
+/// The number of events that one statement publishes.
 const AT_ONCE: u64 = 1_000;
 
-/// Transactions that run at the same time. SQLite has one writer, for which the others wait.
+/// The number of concurrent transactions. SQLite has one writer at a time.
 fn tasks(kind: Kind) -> u64 {
     match kind {
         Kind::Postgres | Kind::Mysql => 64,
@@ -33,7 +33,7 @@ fn tasks(kind: Kind) -> u64 {
     }
 }
 
-/// Who writes the record.
+/// The code that writes the record.
 enum Publisher<Db: Bench> {
     Library(Outbox<Db>),
     Hand(Outbox<Db>, Arc<Partitions>),
@@ -53,7 +53,7 @@ impl<Db: Bench> Publisher<Db> {
             Self::Hand(outbox, partitions) => {
                 Db::insert_one(&mut tx, &partitions.row(&event)?).await?;
                 tx.commit().await?;
-                // So that it is consumed alike.
+                // The dispatcher gets the same signal as from the library.
                 outbox.wake();
             }
         }
@@ -61,7 +61,7 @@ impl<Db: Bench> Publisher<Db> {
     }
 }
 
-/// Many transactions at the same time while a dispatcher consumes what they publish.
+/// Concurrent transactions, while a dispatcher handles the published events.
 pub(crate) async fn concurrently<Db: Bench>(site: &Site<Db>) -> anyhow::Result<Vec<Verdict>> {
     let records = site.arguments.records(TRANSACTIONS);
     let partitions = Arc::new(Partitions::read(site).await?);
@@ -74,7 +74,7 @@ pub(crate) async fn concurrently<Db: Bench>(site: &Site<Db>) -> anyhow::Result<V
     Ok(vec![verdict.with("tasks", tasks(Db::KIND))])
 }
 
-/// From the first transaction to the last commit.
+/// Measures from the first transaction to the last commit.
 async fn transactions<Db: Bench>(
     site: &Site<Db>,
     records: u64,
@@ -93,7 +93,7 @@ create table business (id bigint primary key, note varchar(100) not null)";
         .outbox(ours::counting(&tally), ours::config(false), connections)
         .await?;
     let dispatcher = outbox.start().await?;
-    // All connections first: what is measured is publishing.
+    // The connections are opened first, because only publishing is measured.
     let mut open = Vec::new();
     for _ in 0..tasks {
         open.push(pool.acquire().await?);
@@ -108,7 +108,7 @@ create table business (id bigint primary key, note varchar(100) not null)";
     for key in 0..tasks {
         let (publisher, pool) = (Arc::clone(&publisher), pool.clone());
         running.spawn(async move {
-            // One writer for each key, so that its events have an order.
+            // Each key has one writer, so that its events have an order.
             for n in (key..records).step_by(usize::try_from(tasks)?) {
                 publisher.transaction(&pool, n, key).await?;
             }
@@ -132,7 +132,7 @@ create table business (id bigint primary key, note varchar(100) not null)";
     })
 }
 
-/// Many events in one statement; nobody consumes them.
+/// Many events in one statement; no dispatcher runs.
 pub(crate) async fn in_bulk<Db: Bench>(site: &Site<Db>) -> anyhow::Result<Vec<Verdict>> {
     let records = site.arguments.records(BULK);
     let partitions = Arc::new(Partitions::read(site).await?);
@@ -163,8 +163,8 @@ async fn bulk<Db: Bench>(
         match &by_hand {
             None => outbox.publish_all(&mut tx, &events).await?,
             Some(partitions) => {
-                let rows = events.iter().map(|event| partitions.row(event));
-                let rows = rows.collect::<anyhow::Result<Vec<_>>>()?;
+                let rows = (events.iter().map(|event| partitions.row(event)))
+                    .collect::<anyhow::Result<Vec<_>>>()?;
                 Db::insert_many(&mut tx, &rows).await?;
             }
         }
@@ -173,7 +173,7 @@ async fn bulk<Db: Bench>(
     let time = start.elapsed();
     pool.close().await;
     let usage = meter.stop(site, records).await?;
-    // Whether all of it is there, and in order.
+    // The drain checks that all records exist and are in order.
     ours::drain(site, records, KEYS, false).await?;
     Ok(Measured {
         records,

@@ -1,5 +1,6 @@
-//! `scale-out`: two and four processes against one. Each is bound by its handlers, of which 32 run at
-//! once for five milliseconds, so that the rate grows with the processes while the database has room.
+//! `scale-out`: two and four processes against one. The handler takes 5 ms and runs 32 times at once,
+//! which limits each process. So the rate grows with the number of processes until the database is
+//! busy.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -16,7 +17,7 @@ use crate::{
     worker::{Child, Entry, Role},
 };
 
-/// For each process.
+/// The number of records per process.
 const RECORDS: u64 = 15_000;
 const ROUNDS: usize = 3;
 const PROCESSES: [u64; 3] = [1, 2, 4];
@@ -29,11 +30,11 @@ pub(crate) async fn run<Db: Bench>(site: &Site<Db>) -> anyhow::Result<Vec<Verdic
     let mut best: HashMap<u64, f64> = HashMap::new();
     for round in 1..=rounds {
         for processes in PROCESSES {
-            let what = format!("scale-out: round {round} of {rounds}, {processes} processes");
-            site.progress.doing(what);
+            let activity = format!("scale-out: round {round} of {rounds}, {processes} processes");
+            site.progress.doing(activity);
             let rate = rate_of(site, processes, processes * records).await?;
-            let best = best.entry(processes).or_default();
-            *best = best.max(rate);
+            let entry = best.entry(processes).or_default();
+            *entry = entry.max(rate);
         }
     }
     let rate = |processes: u64| best.get(&processes).copied().unwrap_or_default();
@@ -47,7 +48,7 @@ pub(crate) async fn run<Db: Bench>(site: &Site<Db>) -> anyhow::Result<Vec<Verdic
     Ok(PROCESSES.into_iter().skip(1).map(verdict).collect())
 }
 
-/// From the first start of a handler to the last one, in all processes.
+/// The rate from the first to the last start of a handler in all processes.
 async fn rate_of<Db: Bench>(site: &Site<Db>, processes: u64, records: u64) -> anyhow::Result<f64> {
     Db::empty(&site.pool).await?;
     let mut workers = Vec::new();
@@ -64,13 +65,13 @@ async fn rate_of<Db: Bench>(site: &Site<Db>, processes: u64, records: u64) -> an
     entries.sort_unstable_by_key(|entry| entry.at);
     check(&entries, records)?;
     let (Some(first), Some(last)) = (entries.first(), entries.last()) else {
-        bail!("nothing was handled");
+        bail!("no record was handled");
     };
     let micros = (last.at - first.at).max(1);
     Ok(records as f64 / micros as f64 * 1e6)
 }
 
-/// Each process owns its share.
+/// Waits until each process owns its share.
 async fn until_shared<Db: Bench>(site: &Site<Db>, processes: u64) -> anyhow::Result<()> {
     let share = 64 / processes;
     let sql = format!(
@@ -90,10 +91,10 @@ async fn until<Db: Bench>(site: &Site<Db>, sql: &str, wanted: i64) -> anyhow::Re
         }
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
-    bail!("two minutes without an answer of {wanted}: {sql}")
+    bail!("waited 120 s for {wanted} as the answer to: {sql}")
 }
 
-/// All at once: nobody is to wait for the publisher.
+/// Publishes all events in one transaction, so that no process waits for the publisher.
 async fn publish<Db: Bench>(site: &Site<Db>, records: u64) -> anyhow::Result<()> {
     let registry = Registry::builder().allow_empty();
     let (outbox, pool) = site.outbox(registry, ours::config(false), 2).await?;
@@ -107,7 +108,7 @@ async fn publish<Db: Bench>(site: &Site<Db>, records: u64) -> anyhow::Result<()>
     Ok(())
 }
 
-/// Each once, and those of one key one after the other, in whichever process.
+/// Checks that each record was handled once, and the records of each key in order, over all processes.
 fn check(entries: &[Entry], records: u64) -> anyhow::Result<()> {
     let mut last: HashMap<u64, u64> = HashMap::new();
     for entry in entries {
@@ -115,14 +116,14 @@ fn check(entries: &[Entry], records: u64) -> anyhow::Result<()> {
         let wanted = before.map_or(entry.key, |before| before + KEYS);
         ensure!(
             entry.n == wanted,
-            "a wrong run: record {} came where {wanted} was due",
+            "a wrong run: record {} started when {wanted} was expected",
             entry.n
         );
     }
     let count = entries.len() as u64;
     ensure!(
         count == records,
-        "a wrong run: {count} of {records} were handled"
+        "a wrong run: {count} of {records} records were handled"
     );
     Ok(())
 }
@@ -141,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_several_processes_did_has_to_be_complete_and_in_order() {
+    fn the_records_of_several_processes_must_be_complete_and_in_order() {
         check(&entries(&[0, 1, KEYS, KEYS + 1]), 4).unwrap();
         assert!(check(&entries(&[0, 1, KEYS]), 4).is_err());
         assert!(check(&entries(&[KEYS, 1, 0, KEYS + 1]), 4).is_err());

@@ -1,4 +1,4 @@
-//! A worker as its parent sees it.
+//! A worker process, as its parent uses it.
 
 use std::{process::Stdio, str::FromStr, time::Duration};
 
@@ -12,10 +12,10 @@ use tokio::{
 use super::{READY, Role, WORKER};
 use crate::database::Kind;
 
-/// How long it may say nothing when it is waited for.
-const PATIENCE: Duration = Duration::from_secs(600);
+/// The parent waits at most this long for a line.
+const TIMEOUT: Duration = Duration::from_secs(600);
 
-/// A running worker. Killed when it is dropped.
+/// A running worker. Dropping it kills the process.
 #[derive(Debug)]
 pub(crate) struct Child {
     process: tokio::process::Child,
@@ -47,7 +47,7 @@ impl Child {
             lines: BufReader::new(stdout).lines(),
         };
         let ready = child.line().await?;
-        ensure!(ready == READY, "a worker began with {ready}");
+        ensure!(ready == READY, "the first line of a worker was {ready}");
         Ok(child)
     }
 
@@ -55,26 +55,26 @@ impl Child {
         self.process.id().context("the worker has ended")
     }
 
-    /// The next line that it says.
+    /// The next line that the worker prints.
     pub(crate) async fn line(&mut self) -> anyhow::Result<String> {
-        match timeout(PATIENCE, self.lines.next_line()).await {
+        match timeout(TIMEOUT, self.lines.next_line()).await {
             Ok(line) => line?.context("a worker ended early"),
-            Err(_) => bail!("a worker says nothing"),
+            Err(_) => bail!("a worker printed no line in {TIMEOUT:?}"),
         }
     }
 
-    /// Ends it, and reads what it had to say.
+    /// Ends the worker, and reads the rest of its output.
     pub(crate) async fn end<T>(mut self) -> anyhow::Result<Vec<T>>
     where
         T: FromStr<Err = anyhow::Error>,
     {
         self.stdin = None;
-        let mut said = Vec::new();
-        while let Some(line) = timeout(PATIENCE, self.lines.next_line()).await?? {
-            said.push(line.parse()?);
+        let mut output = Vec::new();
+        while let Some(line) = timeout(TIMEOUT, self.lines.next_line()).await?? {
+            output.push(line.parse()?);
         }
         let status = self.process.wait().await?;
         ensure!(status.success(), "a worker failed: {status}");
-        Ok(said)
+        Ok(output)
     }
 }

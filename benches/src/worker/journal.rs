@@ -1,4 +1,4 @@
-//! When handlers started, by the clock that all processes of one machine share.
+//! The times at which handlers started, by the clock of the machine.
 
 use std::{str::FromStr, sync::Arc, time::Duration};
 
@@ -17,7 +17,7 @@ pub(crate) fn now() -> i64 {
     SystemClock.now().as_microsecond()
 }
 
-/// One start.
+/// The start of one handler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) n: u64,
@@ -50,7 +50,7 @@ impl FromStr for Entry {
     }
 }
 
-/// Where handlers write.
+/// The channel to which handlers send entries.
 #[derive(Clone)]
 pub(crate) struct Journal(Arc<mpsc::UnboundedSender<Entry>>);
 
@@ -62,7 +62,7 @@ impl Journal {
 
     fn started(&self, event: &Happened) {
         let (n, key, at) = (event.n, event.key, now());
-        // Nobody reads any more when the worker ends.
+        // At the end of the worker the receiver is closed.
         let _ = self.0.send(Entry { n, key, at });
     }
 }
@@ -72,7 +72,7 @@ pub(crate) async fn observe(event: Happened, State(journal): State<Journal>) {
     journal.started(&event);
 }
 
-/// Five milliseconds of work, so that a process is bound by how many it may do at once.
+/// A handler that takes 5 ms, so that its concurrency limits the rate of a process.
 #[outbox_handler(id = "work", concurrency = 32)]
 pub(crate) async fn work(event: Happened, State(journal): State<Journal>) {
     journal.started(&event);
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_entry_is_a_line() {
+    fn an_entry_is_written_and_read_as_a_line() {
         let entry = Entry {
             n: 7,
             key: 3,

@@ -1,23 +1,23 @@
-//! A worker that waits for notifications of PostgreSQL, with nothing around it.
+//! A worker that only waits for notifications of PostgreSQL.
 
 use sqlx::postgres::PgListener;
 
-use super::{READY, now, until_told_to_end};
+use super::{READY, now, until_stdin_closes};
 
-/// What it listens to.
+/// The channel of the notifications.
 pub(crate) const CHANNEL: &str = "bench_bare";
 
 pub(super) async fn run(url: &str) -> anyhow::Result<()> {
     let mut listener = PgListener::connect(url).await?;
     listener.listen(CHANNEL).await?;
     println!("{READY}");
-    let end = until_told_to_end();
+    let end = until_stdin_closes();
     tokio::pin!(end);
     loop {
         tokio::select! {
             ended = &mut end => return ended,
-            told = listener.recv() => {
-                let (at, n) = (now(), told?.payload().to_owned());
+                        notification = listener.recv() => {
+                            let (at, n) = (now(), notification?.payload().to_owned());
                 println!("{n} 0 {at}");
             }
         }

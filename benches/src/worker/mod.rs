@@ -1,5 +1,5 @@
-//! Other processes: the program starts itself as a worker, which reports on its standard output and
-//! ends when its standard input does.
+//! Other processes: the program starts itself as a worker, which reports on its standard output. It
+//! ends when its standard input is closed.
 
 mod child;
 mod journal;
@@ -18,11 +18,11 @@ use crate::database::{Bench, Kind};
 
 /// The first argument of a worker.
 pub(crate) const WORKER: &str = "worker";
-/// What it says when it has started.
+/// The line that a worker prints when it has started.
 const READY: &str = "ready";
 
 #[derive(Debug, Parser)]
-pub(crate) struct Orders {
+pub(crate) struct WorkerArguments {
     #[arg(value_enum)]
     role: Role,
     #[arg(long, value_enum)]
@@ -33,16 +33,16 @@ pub(crate) struct Orders {
     records: u64,
 }
 
-/// What a worker does.
+/// The task of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Role {
-    /// Delivers, and says at once when each handler started
+    /// Delivers, and prints at once when each handler started
     Observe,
-    /// Delivers to a handler that takes five milliseconds, and says at the end when each started
+    /// Delivers to a handler that takes 5 ms, and prints at the end when each started
     Work,
-    /// Drains a backlog, and says how much memory that took
+    /// Drains a backlog, and prints its peak memory
     Drain,
-    /// Waits for notifications, and says when each arrived
+    /// Waits for notifications, and prints when each arrived
     Listen,
 }
 
@@ -57,28 +57,28 @@ impl Role {
     }
 }
 
-/// The whole life of a worker.
-pub(crate) async fn run(orders: &Orders) -> anyhow::Result<()> {
-    if orders.role == Role::Listen {
-        return listen::run(&orders.url).await;
+/// Runs a worker until its end.
+pub(crate) async fn run(arguments: &WorkerArguments) -> anyhow::Result<()> {
+    if arguments.role == Role::Listen {
+        return listen::run(&arguments.url).await;
     }
-    match orders.db {
-        Kind::Postgres => deliver::<Postgres>(orders).await,
-        Kind::Mysql => deliver::<MySql>(orders).await,
-        Kind::Sqlite => deliver::<Sqlite>(orders).await,
-    }
-}
-
-async fn deliver<Db: Bench>(orders: &Orders) -> anyhow::Result<()> {
-    match orders.role {
-        Role::Drain => serve::drain::<Db>(&orders.url, orders.records).await,
-        Role::Observe => serve::observing::<Db>(&orders.url).await,
-        Role::Work | Role::Listen => serve::working::<Db>(&orders.url).await,
+    match arguments.db {
+        Kind::Postgres => deliver::<Postgres>(arguments).await,
+        Kind::Mysql => deliver::<MySql>(arguments).await,
+        Kind::Sqlite => deliver::<Sqlite>(arguments).await,
     }
 }
 
-/// Until the parent closes the standard input, or has died.
-async fn until_told_to_end() -> anyhow::Result<()> {
+async fn deliver<Db: Bench>(arguments: &WorkerArguments) -> anyhow::Result<()> {
+    match arguments.role {
+        Role::Drain => serve::drain::<Db>(&arguments.url, arguments.records).await,
+        Role::Observe => serve::observing::<Db>(&arguments.url).await,
+        Role::Work | Role::Listen => serve::working::<Db>(&arguments.url).await,
+    }
+}
+
+/// Waits until the parent closes the standard input or has ended.
+async fn until_stdin_closes() -> anyhow::Result<()> {
     let read = || std::io::stdin().read_to_end(&mut Vec::new());
     tokio::task::spawn_blocking(read).await??;
     Ok(())

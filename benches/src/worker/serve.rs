@@ -8,13 +8,13 @@ use outbox::{Outbox, Registry, RegistryBuilder};
 use super::{
     READY,
     journal::{Journal, observe, work},
-    until_told_to_end,
+    until_stdin_closes,
 };
 use crate::{
     backlog::KEYS, database::Bench, ours, progress::Progress, site::CONNECTIONS, tally::Tally,
 };
 
-/// Reports each start at once.
+/// Prints each start at once.
 pub(super) async fn observing<Db: Bench>(url: &str) -> anyhow::Result<()> {
     let (journal, mut entries) = Journal::new();
     let registry = Registry::builder().handler::<observe>().state(journal);
@@ -28,7 +28,7 @@ pub(super) async fn observing<Db: Bench>(url: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Reports all starts at the end, since printing would be work too.
+/// Prints all starts at the end, because printing would slow the handlers down.
 pub(super) async fn working<Db: Bench>(url: &str) -> anyhow::Result<()> {
     let (journal, mut entries) = Journal::new();
     let registry = Registry::builder().handler::<work>().state(journal);
@@ -40,20 +40,20 @@ pub(super) async fn working<Db: Bench>(url: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Until the standard input ends.
+/// Runs a dispatcher until the standard input is closed.
 async fn serve<Db: Bench>(url: &str, registry: RegistryBuilder) -> anyhow::Result<()> {
     let pool = Db::connect(url, CONNECTIONS).await?;
     let builder = Outbox::builder(pool.clone()).registry(registry);
     let outbox = builder.config(ours::config(false)).build().await?;
     let dispatcher = outbox.start().await?;
     println!("{READY}");
-    until_told_to_end().await?;
+    until_stdin_closes().await?;
     dispatcher.shutdown().await?;
     pool.close().await;
     Ok(())
 }
 
-/// Drains what is there, and reports the peak of its memory in kilobytes and the milliseconds.
+/// Drains the backlog, and prints its peak memory in kilobytes and its time in milliseconds.
 pub(super) async fn drain<Db: Bench>(url: &str, records: u64) -> anyhow::Result<()> {
     println!("{READY}");
     let tally = Tally::new(records, KEYS);
@@ -71,7 +71,7 @@ pub(super) async fn drain<Db: Bench>(url: &str, records: u64) -> anyhow::Result<
     Ok(())
 }
 
-/// The most kilobytes of this process that ever were in memory.
+/// The peak memory of this process, in kilobytes.
 fn peak() -> anyhow::Result<u64> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:"));

@@ -58,7 +58,7 @@ fn expand(
         .map_or_else(|| quote!(""), |name| quote!(#name));
     let aliases = &given.aliases;
     let version = given.version.unwrap_or(1);
-    let key = key.map(|key| {
+    let key_method = key.map(|key| {
         quote! {
             fn key(&self) -> ::core::option::Option<::std::string::String> {
                 ::core::option::Option::Some({ #key })
@@ -77,7 +77,8 @@ fn expand(
     let ident = &item.ident;
     let mut generics = item.generics.clone();
     if !generics.params.is_empty() {
-        // A mistake that is reported; that its parameters may not be storable is no second one.
+        // The generics were reported as a mistake. This bound prevents a second report about types
+        // that cannot be stored.
         let clause = generics.make_where_clause();
         clause
             .predicates
@@ -89,8 +90,8 @@ fn expand(
             const NAME: &'static str = #name;
             const ALIASES: &'static [&'static str] = &[#(#aliases),*];
             const VERSION: #private::Version = #version;
-            #key
-            #validate
+                        #key_method
+                        #validate
         }
     }
 }

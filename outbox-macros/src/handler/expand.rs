@@ -55,8 +55,8 @@ pub(super) fn unregistered(
     paths: &Paths,
 ) -> TokenStream {
     let private = &paths.private;
-    let generics = generics.map(Generics::split_for_impl);
-    let (impl_generics, where_clause) = match &generics {
+    let split = generics.map(Generics::split_for_impl);
+    let (impl_generics, where_clause) = match &split {
         Some((impl_generics, _, where_clause)) => (Some(impl_generics), *where_clause),
         None => (None, None),
     };

@@ -25,7 +25,7 @@ pub(super) fn expand(
     validate::free_function(&function.sig, errors);
     let arguments = validate::signature(&function.sig, errors);
 
-    // Inside an `impl` block nothing but the method itself may be written.
+    // Inside an `impl` block the macro may only write the method itself.
     if function.sig.receiver().is_some() {
         return function.into_token_stream();
     }

@@ -93,7 +93,7 @@ impl<'m> Functions<'m> {
                 let output = &handler.output;
                 quote_spanned!(output.span()=> <#output as #private::IntoOutcome>::into_outcome)
             }
-            // `Handler` itself holds the output to it.
+            // The trait `Handler` itself checks the output.
             Callee::Trait { .. } => quote!(#private::IntoOutcome::into_outcome),
         };
         self.boxed(&quote! {
@@ -121,7 +121,7 @@ impl<'m> Functions<'m> {
         let private = &self.paths.private;
         let (context, requirements, event) = (&self.context, &self.requirements, &self.event);
         let ty = &self.handler.event;
-        // The same words at the same place twice, which the compiler reports once.
+        // The compiler reports the same error at the same place only once.
         let at_path = self.paths.at(path.span()).private;
         let of = quote_spanned!(path.span()=> #at_path::Fallback::<'_, #ty, _>);
         let requires = quote_spanned!(path.span()=> #of::requires(&#path, #requirements));

@@ -57,7 +57,7 @@ pub(super) fn expand(
                 ..handler
             }));
         } else {
-            // Not ours after all: back to where it was, to be judged by itself.
+            // The method is no handler: its `cfg_attr` is restored, and `#[retryable]` reports the mistake.
             for (condition, attr) in conditions.retryable {
                 let meta = attr.meta;
                 method

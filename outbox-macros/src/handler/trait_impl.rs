@@ -49,7 +49,7 @@ pub(super) fn expand(
         return TokenStream::new();
     };
 
-    // A handler's own return type says more than the trait asks for; that is the point of it.
+    // The return type of a handler is more specific than that of the trait, on purpose.
     block
         .attrs
         .push(parse_quote!(#[allow(refining_impl_trait)]));
@@ -58,7 +58,7 @@ pub(super) fn expand(
     let (ty, of) = (block.self_ty.clone(), event.to_token_stream());
     let generics = block.generics.clone();
     if !errors.is_empty() {
-        // What does not fit the trait would be reported again, by the compiler.
+        // The compiler would report a method that does not fit the trait a second time.
         let block = if fits {
             block.to_token_stream()
         } else {

@@ -38,8 +38,8 @@ pub(crate) fn retryable(
         return TokenStream::new();
     }
     moved_below(arguments, item, written_as).unwrap_or_else(|error| {
-        let error = error.to_compile_error();
-        quote!(#item #error)
+        let report = error.to_compile_error();
+        quote!(#item #report)
     })
 }
 
@@ -73,7 +73,7 @@ fn moved_below(
             "`#[retryable]` has no effect without `#[outbox_handler]`: put that on the same item, above or below, and under its own name",
         ));
     };
-    let path = written.unwrap_or_else(|| beside(&attrs[place]));
+    let path = written.unwrap_or_else(|| qualified_like(&attrs[place]));
     attrs.insert(place + 1, parse_quote!(#[#path(#arguments)]));
     Ok(quote!(#(#attrs)* #rest))
 }
@@ -81,11 +81,11 @@ fn moved_below(
 /// The path by which the user named this macro. `None` if another macro wrote the attribute, because the
 /// text is not that of this attribute then.
 fn path_in(written_as: &str, arguments: &TokenStream) -> Option<Path> {
-    let text = written_as.trim();
-    let text = text
+    let trimmed = written_as.trim();
+    let text = trimmed
         .strip_prefix("#[")
         .and_then(|text| text.strip_suffix(']'))
-        .unwrap_or(text);
+        .unwrap_or(trimmed);
     let meta: Meta = syn::parse_str(text).ok()?;
     let written = match &meta {
         Meta::List(list) => list.tokens.clone(),
@@ -96,7 +96,7 @@ fn path_in(written_as: &str, arguments: &TokenStream) -> Option<Path> {
 }
 
 /// Used if there is no source text: the path with the qualification of `#[outbox_handler]`.
-fn beside(handler: &Attribute) -> Path {
+fn qualified_like(handler: &Attribute) -> Path {
     let mut path = handler.path().clone();
     if let Some(last) = path.segments.last_mut() {
         *last = parse_quote!(retryable);
@@ -135,14 +135,16 @@ fn consumed(attr: &Attribute) -> TokenStream {
 
 /// Removes and reads `#[retryable]`.
 pub(crate) fn take(attrs: &mut Vec<Attribute>, errors: &mut Errors) -> Taken {
-    let taken = take_raw(attrs);
-    let consumed = taken.iter().map(consumed).collect();
-    let mut taken = taken.into_iter();
+    let found = take_raw(attrs);
+    let consumed = found.iter().map(consumed).collect();
+    let mut remaining = found.into_iter();
     let policies = Policies {
-        plain: taken.next().and_then(|attr| arguments::read(&attr, errors)),
+        plain: remaining
+            .next()
+            .and_then(|attr| arguments::read(&attr, errors)),
         conditional: Vec::new(),
     };
-    for second in taken {
+    for second in remaining {
         errors.at(second, TWICE);
     }
     Taken { policies, consumed }

@@ -71,8 +71,8 @@ impl Policies {
     /// An `Option<AttributePolicy>`.
     pub(crate) fn expand(&self, paths: &Paths) -> TokenStream {
         let some = |policy: &Policy| {
-            let policy = policy.expand(paths);
-            quote!(::core::option::Option::Some(#policy))
+            let expression = policy.expand(paths);
+            quote!(::core::option::Option::Some(#expression))
         };
         let none = quote!(::core::option::Option::None);
         if self.conditional.is_empty() {
@@ -124,12 +124,12 @@ impl Inline {
         let backoff = self.backoff.as_ref().map(Backoff::expand);
         let max_retries = self.max_retries.map(|n| quote!(.max_retries(#n)));
         let max_elapsed = self.max_elapsed.map(|limit| {
-            let limit = duration::tokens(limit);
-            quote!(.max_elapsed(#limit))
+            let expression = duration::tokens(limit);
+            quote!(.max_elapsed(#expression))
         });
         let jitter = self.jitter.as_ref().map(|jitter| {
-            let jitter = jitter.expand();
-            quote!(.jitter(#krate::retry::Jitter::#jitter))
+            let variant = jitter.expand();
+            quote!(.jitter(#krate::retry::Jitter::#variant))
         });
         let retry_on = self
             .retry_on

@@ -1,5 +1,5 @@
-//! While a body is being typed it does not parse; the item must come out as it went in, so that
-//! the editor can complete, and nothing but the compiler may complain.
+//! A body that is being typed does not parse. The macro must pass the item on unchanged, so that the
+//! editor can complete it and only the compiler reports errors.
 
 use super::expand;
 
@@ -12,7 +12,7 @@ fn keeps(source: &str, item: &str) {
 }
 
 #[test]
-fn a_function() {
+fn a_function_with_an_incomplete_body_is_passed_on() {
     let function = "async fn charge_card(event: OrderCreated) { let id = event. }";
     keeps(&format!("#[outbox_handler] {function}"), function);
     keeps(
@@ -22,7 +22,7 @@ fn a_function() {
 }
 
 #[test]
-fn a_method() {
+fn a_method_with_an_incomplete_body_is_passed_on() {
     let method = "async fn on_order(&self, event: OrderCreated) { if self.limit < }";
     keeps(
         &format!("#[outbox_handler] impl Payments {{ #[outbox_handler] {method} }}"),
@@ -31,7 +31,7 @@ fn a_method() {
 }
 
 #[test]
-fn a_trait_impl() {
+fn a_trait_impl_with_an_incomplete_body_is_passed_on() {
     let block = "impl Handler<OrderCreated> for Payments {
         async fn handle(&self, event: OrderCreated, meta: &Metadata) { match event. }
     }";

@@ -1,5 +1,4 @@
-//! The macros as plain functions on tokens. What the compiler makes of their output is tested in
-//! `ui-tests`.
+//! The macros as plain functions on tokens. `ui-tests` compiles their output.
 
 mod half_typed;
 mod orders;
@@ -14,7 +13,7 @@ use syn::{
 
 use crate::{handler, retryable};
 
-/// Expands our attributes as the compiler does, the outermost first, until none is left on top.
+/// Expands the attributes of this crate as the compiler does, the outermost first, until none is left.
 fn expand(source: &str) -> TokenStream {
     expand_tokens(source.parse().expect("tokens"))
 }
@@ -35,7 +34,7 @@ fn expand_tokens(item: TokenStream) -> TokenStream {
     }
 }
 
-/// One step: `#[retryable]` alone, on an item that may still carry `#[outbox_handler]`.
+/// Expands `#[retryable]` alone, on an item that may still have `#[outbox_handler]`.
 fn retryable_alone(attr: &Attribute, item: &TokenStream) -> TokenStream {
     let written_as = attr.to_token_stream().to_string().replacen("# [", "#[", 1);
     retryable::retryable(&arguments(attr), item, Some(&written_as))

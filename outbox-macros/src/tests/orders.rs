@@ -15,7 +15,7 @@ const TRAIT_IMPL: &str = "impl Handler<OrderCreated> for Payments {
 }";
 const METHOD: &str = "async fn on_order(&self, event: OrderCreated) {}";
 
-/// The expansion, the same for each order of the lines.
+/// Checks that each order of the lines has the same expansion, and returns it.
 fn same(orders: &[[&str; 4]]) -> String {
     let expansions: Vec<String> = orders
         .iter()
@@ -29,7 +29,7 @@ fn same(orders: &[[&str; 4]]) -> String {
 }
 
 #[test]
-fn on_a_function() {
+fn both_orders_are_equal_on_a_function() {
     let expansion = same(&[
         [HANDLER, RETRYABLE, "", FUNCTION],
         [RETRYABLE, HANDLER, "", FUNCTION],
@@ -38,7 +38,7 @@ fn on_a_function() {
 }
 
 #[test]
-fn on_a_trait_impl() {
+fn both_orders_are_equal_on_a_trait_impl() {
     let expansion = same(&[
         [HANDLER, RETRYABLE, "", TRAIT_IMPL],
         [RETRYABLE, HANDLER, "", TRAIT_IMPL],
@@ -47,7 +47,7 @@ fn on_a_trait_impl() {
 }
 
 #[test]
-fn on_a_method() {
+fn both_orders_are_equal_on_a_method() {
     let block =
         |first, second| format!("#[outbox_handler] impl Payments {{ {first} {second} {METHOD} }}");
     let (below, above) = (block(HANDLER, RETRYABLE), block(RETRYABLE, HANDLER));
@@ -55,7 +55,7 @@ fn on_a_method() {
 }
 
 #[test]
-fn with_an_attribute_of_another_crate_below_both_or_between() {
+fn both_orders_are_equal_with_another_attribute_below_or_between() {
     for item in [FUNCTION, TRAIT_IMPL] {
         let expansion = same(&[
             [HANDLER, RETRYABLE, INSTRUMENT, item],
@@ -66,9 +66,9 @@ fn with_an_attribute_of_another_crate_below_both_or_between() {
     }
 }
 
-/// The other attribute expands next, on what it would have seen in the other order.
+/// The other attribute expands next, on the same tokens as in the other order.
 #[test]
-fn with_an_attribute_of_another_crate_above_the_handler() {
+fn both_orders_are_equal_with_another_attribute_above_the_handler() {
     let item: TokenStream = [INSTRUMENT, HANDLER, FUNCTION].join("\n").parse().unwrap();
     let (attrs, _) = split(RETRYABLE.parse().unwrap());
     let moved = retryable_alone(&attrs[0], &item);
@@ -80,7 +80,7 @@ fn with_an_attribute_of_another_crate_above_the_handler() {
 }
 
 #[test]
-fn with_full_paths() {
+fn both_orders_are_equal_with_full_paths() {
     let (handler, retryable) = (
         "#[outbox::outbox_handler]",
         "#[outbox::retryable(max_retries = 7)]",

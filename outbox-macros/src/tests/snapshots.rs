@@ -1,5 +1,5 @@
-//! What the macros write, kept in `src/snapshots` to be read. After a change, read the
-//! difference, then write it with `OUTBOX_SNAPSHOTS=overwrite cargo test -p outbox-macros`.
+//! The output of the macros, kept in `src/snapshots` for review. After a change, write it with
+//! `OUTBOX_SNAPSHOTS=overwrite cargo test -p outbox-macros`, and review the difference.
 
 use std::{env, fs, path::Path};
 
@@ -104,7 +104,7 @@ fn trait_impl() {
     snapshot("trait_impl", expand(source));
 }
 
-/// The function and its marker are still there, so that one mistake gives one message.
+/// The output still has the function and its marker, so that one mistake gives one message.
 #[test]
 fn mistakes_in_a_function() {
     let source = r#"
@@ -115,7 +115,7 @@ fn mistakes_in_a_function() {
     snapshot("mistakes_in_a_function", expand(source));
 }
 
-/// A `handle` that does not fit is replaced by one that does, for the same reason.
+/// A `handle` that does not fit the trait is replaced by one that does, for the same reason.
 #[test]
 fn mistakes_in_a_trait_impl() {
     let source = r"

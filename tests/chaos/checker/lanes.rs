@@ -1,20 +1,20 @@
-//! What handlers did, by key and handler, in the order of time.
+//! The starts and ends of invocations, by key and handler, in the order of time.
 
 use std::collections::BTreeMap;
 
-use crate::history::{End, Fact, Handler, Sent, Visit};
+use crate::history::{End, Fact, Handler, Invocation, Sent};
 
-/// Something that a handler did.
+/// The start or the end of an invocation.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Moment<'a> {
-    Start(&'a Visit),
-    End(&'a Visit, End),
+    Start(&'a Invocation),
+    End(&'a Invocation, End),
 }
 
 impl<'a> Moment<'a> {
-    pub(super) fn visit(&self) -> &'a Visit {
+    pub(super) fn invocation(&self) -> &'a Invocation {
         match self {
-            Self::Start(visit) | Self::End(visit, _) => visit,
+            Self::Start(invocation) | Self::End(invocation, _) => invocation,
         }
     }
 }
@@ -22,23 +22,23 @@ impl<'a> Moment<'a> {
 /// The events of one key for one handler.
 #[derive(Debug, Default)]
 pub(super) struct Lane<'a> {
-    /// In the order of their numbers, which is the order in which they were published.
+    /// Published events, in the order of their numbers, in which they were published.
     pub(super) sent: Vec<&'a Sent>,
-    /// In the order of time.
+    /// Starts and ends, in the order of time.
     pub(super) moments: Vec<Moment<'a>>,
 }
 
 impl<'a> Lane<'a> {
-    pub(super) fn ends(&self) -> impl Iterator<Item = (&'a Visit, End)> {
+    pub(super) fn ends(&self) -> impl Iterator<Item = (&'a Invocation, End)> {
         self.moments.iter().filter_map(|moment| match moment {
-            Moment::End(visit, end) => Some((*visit, *end)),
+            Moment::End(invocation, end) => Some((*invocation, *end)),
             Moment::Start(_) => None,
         })
     }
 
-    pub(super) fn starts(&self) -> impl Iterator<Item = &'a Visit> {
+    pub(super) fn starts(&self) -> impl Iterator<Item = &'a Invocation> {
         self.moments.iter().filter_map(|moment| match moment {
-            Moment::Start(visit) => Some(*visit),
+            Moment::Start(invocation) => Some(*invocation),
             Moment::End(..) => None,
         })
     }
@@ -48,13 +48,17 @@ pub(super) fn lanes(facts: &[Fact]) -> BTreeMap<(&str, Handler), Lane<'_>> {
     let mut lanes: BTreeMap<(&str, Handler), Lane<'_>> = BTreeMap::new();
     for fact in facts {
         match fact {
-            Fact::Start(visit) => {
-                let lane = lanes.entry((&visit.key, visit.handler)).or_default();
-                lane.moments.push(Moment::Start(visit));
+            Fact::Start(invocation) => {
+                let lane = lanes
+                    .entry((&invocation.key, invocation.handler))
+                    .or_default();
+                lane.moments.push(Moment::Start(invocation));
             }
-            Fact::End { visit, end } => {
-                let lane = lanes.entry((&visit.key, visit.handler)).or_default();
-                lane.moments.push(Moment::End(visit, *end));
+            Fact::End { invocation, end } => {
+                let lane = lanes
+                    .entry((&invocation.key, invocation.handler))
+                    .or_default();
+                lane.moments.push(Moment::End(invocation, *end));
             }
             Fact::Sent(sent) => {
                 let lane = lanes.entry((&sent.key, sent.handler)).or_default();
@@ -68,10 +72,10 @@ pub(super) fn lanes(facts: &[Fact]) -> BTreeMap<(&str, Handler), Lane<'_>> {
     }
     for lane in lanes.values_mut() {
         lane.sent.sort_by_key(|sent| sent.number);
-        // An end makes room for a start of the same moment.
+        // At equal times an end comes before a start.
         let is_start = |moment: &Moment<'_>| matches!(moment, Moment::Start(_));
         lane.moments
-            .sort_by_key(|moment| (moment.visit().at, is_start(moment)));
+            .sort_by_key(|moment| (moment.invocation().at, is_start(moment)));
     }
     lanes
 }

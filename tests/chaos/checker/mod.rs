@@ -1,9 +1,10 @@
-//! From a history to a verdict. A pure function, which knows what the library promises and nothing
-//! of how it keeps that.
+//! From a history to a verdict: a pure function. It knows the promises of the library, not their
+//! implementation.
 //!
-//! An event is *completed* when a handler ended well; for the handler with a transaction, when its
-//! row is there. A process is *hit* by a fault from its beginning to its end: such a process may
-//! have done things that nobody else knows of. Joining, leaving and a wrong clock are no excuse.
+//! An event of the plain handler is *completed* when an invocation succeeded. An event of the
+//! handler with a transaction is completed when its row exists. A fault *hits* a process from the
+//! start of the fault to its end: the process may then have run handlers without writing their
+//! results. Joining, leaving and a wrong clock do not count as faults here.
 
 mod lanes;
 mod order;
@@ -21,23 +22,23 @@ use crate::{
 };
 use lanes::{Lane, lanes};
 
-/// How long before and after it a fault may still show: a process that is resumed finishes what it
-/// was about to do, one that is killed had not written what it did last.
-const AROUND: Nanos = 1_000_000_000;
+/// How long before and after a fault its effects may show. A resumed process finishes the work that
+/// it was about to do; a killed process had not written its last results.
+const FAULT_MARGIN: Nanos = 1_000_000_000;
 
-/// How long it may take until what was done is written, where many write at once: SQLite gives its
-/// lock to whoever happens to ask, and has been seen to let one wait for more than a second.
-const WRITTEN: Nanos = 3_000_000_000;
+/// The longest time until a worker has written a result. SQLite does not grant its write lock in
+/// order: writers were seen to wait for more than a second.
+const WRITE_DELAY: Nanos = 3_000_000_000;
 
-/// Everything that is known, sorted.
+/// All facts, sorted by kind.
 struct Known<'a> {
-    /// By event.
+    /// Published events, by their number.
     sent: HashMap<i64, &'a Sent>,
-    /// By transaction: when, and how many events it says it has.
+    /// By transaction: the time of its acknowledgement, and the number of its events.
     acknowledged: BTreeMap<i64, (Nanos, usize)>,
     duplicates: BTreeSet<&'a str>,
     faults: Vec<&'a Fault>,
-    /// By event: the ids of its rows.
+    /// By event: the ids of the rows of its handler.
     effects: HashMap<i64, Vec<i64>>,
     effect_keys: BTreeMap<&'a str, Vec<(i64, i64)>>,
     lanes: BTreeMap<(&'a str, Handler), Lane<'a>>,
@@ -80,15 +81,15 @@ impl<'a> Known<'a> {
         known
     }
 
-    /// Whether a fault had this process between these times.
-    fn hit(&self, pid: u32, from: Nanos, to: Nanos) -> bool {
-        let of_it = |fault: &&&Fault| fault.pid.is_none_or(|hit| hit == pid);
-        let mut faults = self.faults.iter().filter(of_it);
+    /// Whether a fault hit this process between these times.
+    fn was_hit(&self, pid: u32, from: Nanos, to: Nanos) -> bool {
+        let of_process = |fault: &&&Fault| fault.pid.is_none_or(|victim| victim == pid);
+        let mut faults = self.faults.iter().filter(of_process);
         faults.any(|fault| fault.from <= to && fault.until >= from)
     }
 }
 
-/// What is to be said about a run.
+/// The verdict about a run.
 pub(crate) fn judge(facts: &[Fact]) -> Verdict {
     let known = Known::from(facts);
     let mut verdict = Verdict {
@@ -109,15 +110,15 @@ pub(crate) fn judge(facts: &[Fact]) -> Verdict {
     verdict
 }
 
-/// **Lost** is a committed event that was never completed. **Delivered** are all others.
-/// **Duplicates** are successes beyond the first of an event, and their *window* is the time from
-/// the first success to the start of an attempt that came after it.
+/// **Lost** is a committed event that was never completed. **Delivered** are all other committed
+/// events. **Duplicates** are successes after the first of an event. Their *window* is the time from
+/// the first success to the start of a later attempt.
 fn completed(known: &Known<'_>, verdict: &mut Verdict) {
     let mut successes: HashMap<i64, usize> = HashMap::new();
     for lane in known.lanes.values() {
-        for (visit, end) in lane.ends() {
-            if end == End::Ok && visit.handler == Handler::Plain {
-                *successes.entry(visit.event).or_default() += 1;
+        for (invocation, end) in lane.ends() {
+            if end == End::Ok && invocation.handler == Handler::Plain {
+                *successes.entry(invocation.event).or_default() += 1;
             }
         }
     }

@@ -1,6 +1,5 @@
-//! **Reordered**: an event starts although an earlier one of its key, for the same handler, has not
-//! been completed by anyone. What was completed may be done again after a fault, and from there on
-//! again in order: those are duplicates.
+//! **Reordered**: an event starts before an earlier event of its key and handler is completed. After
+//! a fault completed events may run again, in order: those are duplicates.
 
 use std::collections::HashMap;
 
@@ -10,29 +9,29 @@ use super::{
 };
 use crate::{history::End, verdict::Verdict};
 
-/// As the handlers themselves saw it.
+/// Checks the order of starts and ends in the history.
 pub(super) fn starts(lane: &Lane<'_>, verdict: &mut Verdict) {
-    let places: HashMap<i64, usize> = (0..)
+    let positions: HashMap<i64, usize> = (0..)
         .zip(&lane.sent)
-        .map(|(place, sent)| (sent.event, place))
+        .map(|(position, sent)| (sent.event, position))
         .collect();
     let mut completed = vec![false; lane.sent.len()];
-    // Everything before this one is completed.
+    // All events before this position are completed.
     let mut first_open = 0;
     for moment in &lane.moments {
-        let visit = moment.visit();
-        let Some(&place) = places.get(&visit.event) else {
+        let invocation = moment.invocation();
+        let Some(&position) = positions.get(&invocation.event) else {
             continue;
         };
         match moment {
-            Moment::Start(_) if place > first_open => {
-                let waits = lane.sent.get(first_open).map(|sent| sent.number);
-                verdict.reordered.add(&visit.key, || {
-                    format!("{visit:?} although number {waits:?} is not completed")
+            Moment::Start(_) if position > first_open => {
+                let number = lane.sent.get(first_open).map(|sent| sent.number);
+                verdict.reordered.add(&invocation.key, || {
+                    format!("{invocation:?} although number {number:?} is not completed")
                 });
             }
             Moment::End(_, End::Ok) => {
-                completed[place] = true;
+                completed[position] = true;
                 while completed.get(first_open) == Some(&true) {
                     first_open += 1;
                 }
@@ -42,13 +41,13 @@ pub(super) fn starts(lane: &Lane<'_>, verdict: &mut Verdict) {
     }
 }
 
-/// As the rows have it: a later row of a key has a later event.
+/// Checks the order of the handlers' rows: a later row of a key belongs to a later event.
 pub(super) fn effects(known: &Known<'_>, verdict: &mut Verdict) {
     for (key, rows) in &known.effect_keys {
-        let mut rows = rows.clone();
-        rows.sort_unstable();
+        let mut sorted_rows = rows.clone();
+        sorted_rows.sort_unstable();
         let mut highest = 0;
-        for (id, event) in rows {
+        for (id, event) in sorted_rows {
             let Some(sent) = known.sent.get(&event) else {
                 continue;
             };

@@ -1,13 +1,13 @@
-//! What publishing promises. These failures are kinds of their own.
+//! The promises of publishing.
 
 use std::collections::BTreeMap;
 
 use super::Known;
 use crate::verdict::Verdict;
 
-/// **Missing**: a commit was acknowledged, and what it wrote is not there. **Twice**: two
-/// transactions have published with the same dedup key, or the outbox said that a dedup key is
-/// there which nobody has committed.
+/// **Missing**: a commit was acknowledged, but its rows do not exist. **Wrong dedup**: two
+/// transactions published with the same dedup key, or the outbox reported a duplicate of a dedup
+/// key that no transaction has committed.
 pub(super) fn check(known: &Known<'_>, verdict: &mut Verdict) {
     let mut by_tx: BTreeMap<i64, usize> = BTreeMap::new();
     let mut by_dedup: BTreeMap<&str, Vec<i64>> = BTreeMap::new();
@@ -17,23 +17,23 @@ pub(super) fn check(known: &Known<'_>, verdict: &mut Verdict) {
             by_dedup.entry(dedup).or_default().push(sent.event);
         }
     }
-    for (tx, (_, wrote)) in &known.acknowledged {
-        if *wrote > by_tx.get(tx).copied().unwrap_or(0) {
+    for (tx, (_, published)) in &known.acknowledged {
+        if *published > by_tx.get(tx).copied().unwrap_or(0) {
             verdict.missing.add("", || format!("transaction {tx}"));
         }
     }
     for (dedup, events) in &by_dedup {
         if events.len() > 1 {
             verdict
-                .twice
+                .wrong_dedup
                 .add("", || format!("dedup key {dedup}: {events:?}"));
         }
     }
     for dedup in &known.duplicates {
         if !by_dedup.contains_key(dedup) {
             verdict
-                .twice
-                .add("", || format!("dedup key {dedup} is nobody's"));
+                .wrong_dedup
+                .add("", || format!("dedup key {dedup} was never committed"));
         }
     }
 }

@@ -1,80 +1,85 @@
-//! **Stale**: something was done by a process that had no right to it, and no fault excuses it.
+//! **Stale**: a process acted without a valid lease, and no fault excuses it.
 
 use std::collections::HashMap;
 
 use super::{
-    AROUND, Known, WRITTEN,
+    FAULT_MARGIN, Known, WRITE_DELAY,
     lanes::{Lane, Moment},
 };
 use crate::{
-    history::{End, Handler, Nanos, Visit},
+    history::{End, Handler, Invocation, Nanos},
     verdict::Verdict,
 };
 
-/// (a) An event starts while another one of its key and handler, or itself, is under way, in a
-/// process that no fault has hit since that began.
+/// (a) An event starts while an event of the same key and handler runs in a process that no fault
+/// has hit since that invocation started.
 pub(super) fn overlaps(known: &Known<'_>, lane: &Lane<'_>, verdict: &mut Verdict) {
-    let mut under_way: Vec<&Visit> = Vec::new();
+    let mut running: Vec<&Invocation> = Vec::new();
     for moment in &lane.moments {
-        let visit = moment.visit();
+        let invocation = moment.invocation();
         match moment {
             Moment::Start(_) => {
-                for other in &under_way {
-                    if !known.hit(other.pid, other.at - AROUND, visit.at) {
-                        verdict
-                            .stale
-                            .add(&visit.key, || format!("{visit:?} beside {other:?}"));
+                for other in &running {
+                    if !known.was_hit(other.pid, other.at - FAULT_MARGIN, invocation.at) {
+                        verdict.stale.add(&invocation.key, || {
+                            format!("{invocation:?} while {other:?} was running")
+                        });
                     }
                 }
-                under_way.push(visit);
+                running.push(invocation);
             }
             Moment::End(..) => {
-                let is_it = |other: &&Visit| {
+                let is_it = |other: &&Invocation| {
                     (other.pid, other.event, other.attempt)
-                        == (visit.pid, visit.event, visit.attempt)
+                        == (invocation.pid, invocation.event, invocation.attempt)
                 };
-                if let Some(at) = under_way.iter().position(is_it) {
-                    under_way.remove(at);
+                if let Some(at) = running.iter().position(is_it) {
+                    running.remove(at);
                 }
             }
         }
     }
 }
 
-/// (b) An event starts although it was completed, by a process that no fault had hit from a second
-/// before that until what it did must have been written. Only for the plain handler: what the other
-/// one says is not yet committed.
+/// (b) An event starts again after a process completed it that no fault had hit, from one second
+/// before its success until it must have written the result. Only for the plain handler: the other
+/// one writes its end before its transaction commits.
 ///
-/// All starts after a success count for the window of the duplicates, excused or not.
+/// All starts after a success count for the window of duplicates, with or without a fault.
 pub(super) fn repeats(known: &Known<'_>, lane: &Lane<'_>, verdict: &mut Verdict) {
-    let mut completed: HashMap<i64, Vec<&Visit>> = HashMap::new();
+    let mut completed: HashMap<i64, Vec<&Invocation>> = HashMap::new();
     for moment in &lane.moments {
         match moment {
-            Moment::Start(visit) if visit.handler == Handler::Plain => {
-                let Some(before) = completed.get(&visit.event) else {
+            Moment::Start(invocation) if invocation.handler == Handler::Plain => {
+                let Some(before) = completed.get(&invocation.event) else {
                     continue;
                 };
                 if let Some(first) = before.first() {
-                    verdict.window = verdict.window.max(visit.at - first.at);
+                    verdict.window = verdict.window.max(invocation.at - first.at);
                 }
-                let sound =
-                    |done: &&&Visit| !known.hit(done.pid, done.at - AROUND, done.at + WRITTEN);
-                if let Some(done) = before.iter().find(sound) {
-                    verdict.stale.add(&visit.key, || {
+                let was_healthy = |done: &&&Invocation| {
+                    !known.was_hit(done.pid, done.at - FAULT_MARGIN, done.at + WRITE_DELAY)
+                };
+                if let Some(done) = before.iter().find(was_healthy) {
+                    verdict.stale.add(&invocation.key, || {
                         format!(
-                            "{visit:?} again after {done:?}, {} ms later",
-                            millis(visit.at - done.at)
+                            "{invocation:?} again after {done:?}, {} ms later",
+                            millis(invocation.at - done.at)
                         )
                     });
                 }
             }
-            Moment::End(visit, End::Ok) => completed.entry(visit.event).or_default().push(visit),
+            Moment::End(invocation, End::Ok) => completed
+                .entry(invocation.event)
+                .or_default()
+                .push(invocation),
             Moment::Start(_) | Moment::End(..) => {}
         }
     }
 }
 
-/// (c) More than one row for an event: a process wrote with a right it had lost. (d) for rows.
+/// (c) An event has more than one row: a process committed after it had lost its lease. (d) An
+/// event that was never committed has a row.
 pub(super) fn effects(known: &Known<'_>, verdict: &mut Verdict) {
     for (key, rows) in &known.effect_keys {
         for (id, event) in rows {
@@ -93,13 +98,13 @@ pub(super) fn effects(known: &Known<'_>, verdict: &mut Verdict) {
     }
 }
 
-/// (d) Something starts that was never committed.
+/// (d) An event starts that was never committed.
 pub(super) fn uncommitted(known: &Known<'_>, lane: &Lane<'_>, verdict: &mut Verdict) {
-    for visit in lane.starts() {
-        if !known.sent.contains_key(&visit.event) {
-            verdict
-                .stale
-                .add(&visit.key, || format!("{visit:?}, never committed"));
+    for invocation in lane.starts() {
+        if !known.sent.contains_key(&invocation.event) {
+            verdict.stale.add(&invocation.key, || {
+                format!("{invocation:?}, never committed")
+            });
         }
     }
 }

@@ -1,6 +1,6 @@
-//! **Takeover**: for each kill and each key that the victim served within the second before, and
-//! that had something to deliver: the time until another process starts what waited. What the
-//! victim still finished in its last moments is not started again, and is no sample.
+//! **Takeover**: the time from a kill until another process starts an event that waited. There is
+//! one sample for each kill and each key that the victim served in the second before the kill and
+//! that had a waiting event. An event that the victim finished before it died is no sample.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::{
     verdict::Verdict,
 };
 
-/// How long before the kill.
+/// The victim served a key if it started an event of the key at most this long before the kill.
 const RECENTLY: Nanos = 1_000_000_000;
 
 pub(super) fn measure(known: &Known<'_>, verdict: &mut Verdict) {
@@ -18,21 +18,21 @@ pub(super) fn measure(known: &Known<'_>, verdict: &mut Verdict) {
         let ("kill", Some(pid)) = (&*fault.kind, fault.pid) else {
             continue;
         };
-        // The handlers of a key move together: the first of them counts.
+        // All handlers of a key change owner together, so the first of them counts.
         let mut first: BTreeMap<&str, Nanos> = BTreeMap::new();
         for ((key, _), lane) in &known.lanes {
             let recent = fault.from - RECENTLY..=fault.until;
             let served = |lane: &Lane<'_>| {
                 lane.starts()
-                    .any(|visit| visit.pid == pid && recent.contains(&visit.at))
+                    .any(|invocation| invocation.pid == pid && recent.contains(&invocation.at))
             };
             if !served(lane) {
                 continue;
             }
-            let mut later = lane.starts().filter(|visit| {
-                visit.at > fault.from
-                    && visit.pid != pid
-                    && waits(known, lane, visit.event, fault.from)
+            let mut later = lane.starts().filter(|invocation| {
+                invocation.at > fault.from
+                    && invocation.pid != pid
+                    && waits(known, lane, invocation.event, fault.from)
             });
             if let Some(next) = later.next() {
                 let took = next.at - fault.from;
@@ -45,15 +45,17 @@ pub(super) fn measure(known: &Known<'_>, verdict: &mut Verdict) {
     verdict.takeovers.sort_unstable();
 }
 
-/// Whether this event was committed by then and not completed.
+/// Whether this event was committed and not completed at the time `at`.
 fn waits(known: &Known<'_>, lane: &Lane<'_>, event: i64, at: Nanos) -> bool {
     let mut sent = lane.sent.iter().filter(|sent| sent.event == event);
     sent.any(|sent| {
         let committed = known.acknowledged.get(&sent.tx);
-        let completed = |visit: &crate::history::Visit, end| {
-            end == End::Ok && visit.event == sent.event && visit.at <= at
+        let completed = |invocation: &crate::history::Invocation, end| {
+            end == End::Ok && invocation.event == sent.event && invocation.at <= at
         };
-        committed.is_some_and(|(committed, _)| *committed < at)
-            && !lane.ends().any(|(visit, end)| completed(visit, end))
+        committed.is_some_and(|(committed_at, _)| *committed_at < at)
+            && !lane
+                .ends()
+                .any(|(invocation, end)| completed(invocation, end))
     })
 }

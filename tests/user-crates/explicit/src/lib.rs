@@ -1,5 +1,5 @@
-//! A user's crate without the `inventory` feature: the same attributes, and every handler is
-//! named. Test it alone (`-p explicit-user`), or another package's features are on here too.
+//! A user's crate without the `inventory` feature. It uses the same attributes and names every
+//! handler. Test it alone (`-p explicit-user`): otherwise the features of other packages are on.
 #![forbid(unsafe_code)]
 #![deny(warnings, missing_docs)]
 
@@ -16,7 +16,7 @@ pub struct Created {
     id: i64,
 }
 
-/// Named by a builder call, because nothing registers itself here.
+/// A builder call has to register the name, because no type registers itself here.
 #[error_name("explicit.declined")]
 #[derive(Debug, thiserror::Error)]
 #[error("declined")]

@@ -1,5 +1,5 @@
-//! A second crate with handlers. Nothing in it is public but its events: it registers by being
-//! linked, or not at all.
+//! A second crate with handlers, none of which is public. They are registered only if the crate is
+//! linked.
 #![forbid(unsafe_code)]
 
 mod deep {

@@ -1,4 +1,4 @@
-//! A user's crate that knows the dependency by another name.
+//! A user's crate that renames the dependency.
 #![forbid(unsafe_code)]
 #![deny(warnings, missing_docs)]
 
@@ -50,7 +50,7 @@ mod tests {
     use super::{Created, Handlers, HandlersOfCreated, on_created};
 
     #[test]
-    fn everything_registers_under_the_other_name() {
+    fn all_handlers_register_under_the_renamed_dependency() {
         let registry = letters::Registry::builder()
             .handler::<on_created>()
             .handler::<HandlersOfCreated>()

@@ -1,5 +1,5 @@
-//! A user's crate under the strictest lints, with names in scope that shadow everything the
-//! generated code could mean.
+//! A user's crate under the strictest lints, with names in scope that shadow names that generated
+//! code could use.
 #![forbid(unsafe_code)]
 #![deny(
     warnings,
@@ -25,26 +25,26 @@ pub mod std {}
 /// Hides `::outbox` from code that writes `outbox::__private`.
 pub mod __private {}
 
-/// Not the one of the prelude.
+/// Hides the name of the prelude.
 #[derive(Debug, Clone, Copy)]
 pub enum Option {
-    /// Not the one of the prelude.
+    /// Hides the name of the prelude.
     Some,
-    /// Not the one of the prelude.
+    /// Hides the name of the prelude.
     None,
 }
-/// Not the one of the prelude.
+/// Hides the name of the prelude.
 #[derive(Debug, Clone, Copy)]
 pub struct Result;
-/// Not the one of the prelude.
+/// Hides the name of the prelude.
 #[derive(Debug, Clone, Copy)]
 pub struct Box;
-/// Not the one of the prelude.
+/// Hides the name of the prelude.
 #[derive(Debug, Clone, Copy)]
 pub struct String;
-/// Not the one of the prelude.
+/// Hides the name of the prelude.
 pub trait Default {}
-/// Not the one of the prelude.
+/// Hides the name of the prelude.
 pub trait From {}
 /// Hides the primitive type.
 #[derive(Debug, Clone, Copy)]
@@ -79,7 +79,7 @@ pub const GENTLE: RetryBuilder = Retry::builder().fixed(Duration::from_secs(9));
 #[derive(Debug, Clone)]
 pub struct Bank;
 
-/// A documented, public handler with everything.
+/// A documented, public handler with every option.
 ///
 /// # Errors
 /// Never.
@@ -140,7 +140,7 @@ pub struct Payments;
 
 #[outbox_handler]
 impl Payments {
-    /// Nothing to do with handlers.
+    /// A constant that is no handler.
     pub const LIMIT: i64 = 7;
 
     /// A method that is a handler.

@@ -1,4 +1,4 @@
-//! Keys in which something blocks, and those beside them.
+//! Keys that a failed record blocks, and other keys that it does not block.
 
 use outbox::{Database, Dispatcher, Outbox};
 use outbox_tests::{database, on_each_database};
@@ -9,29 +9,34 @@ use crate::scene::{Scene, Step, eventually, quick, step};
 const FAILED: &str = "select count(*) from outbox_delivery where status = 'failed'";
 const WAITING: &str = "select count(*) from outbox_delivery where status = 'waiting'";
 
-/// The first step of a bad key fails for good.
+/// Step 0 of each key that begins with `bad` fails permanently.
 fn scene() -> Scene {
-    Scene::with(
-        |event, _| match event.n == 0 && event.key.starts_with("bad") {
-            true => Err("bad".into()),
-            false => Ok(()),
-        },
-    )
+    Scene::with(|event, _| {
+        if event.n == 0 && event.key.starts_with("bad") {
+            return Err("bad".into());
+        }
+        Ok(())
+    })
 }
 
-/// As a process that was just started.
+/// Starts a dispatcher whose memory is empty, as that of a new process.
 async fn start<Db: Database>(scene: &Scene, pool: &Pool<Db>) -> (Outbox<Db>, Dispatcher) {
-    let outbox = scene.outbox(pool).retry_policy(quick(0)).build().await;
-    let outbox = outbox.expect("an outbox");
+    let builder = scene.outbox(pool).retry_policy(quick(0));
+    let outbox = builder.build().await.expect("an outbox");
     let dispatcher = outbox.start().await.expect("a dispatcher");
     (outbox, dispatcher)
 }
 
-/// The same step of so many bad keys and so many good ones.
-async fn publish<Db: Database>(outbox: &Outbox<Db>, pool: &Pool<Db>, n: u32, keys: (u32, u32)) {
-    let bad = (0..keys.0).map(|key| step(format!("bad {key}"), n));
-    let good = (0..keys.1).map(|key| step(format!("good {key}"), n));
-    let steps: Vec<Step> = bad.chain(good).collect();
+/// Publishes step `n` of `bad` keys whose step 0 failed, and of `good` keys.
+async fn publish<Db: Database>(
+    outbox: &Outbox<Db>,
+    pool: &Pool<Db>,
+    n: u32,
+    (bad, good): (u32, u32),
+) {
+    let bad_steps = (0..bad).map(|key| step(format!("bad {key}"), n));
+    let good_steps = (0..good).map(|key| step(format!("good {key}"), n));
+    let steps: Vec<Step> = bad_steps.chain(good_steps).collect();
     let mut tx = pool.begin().await.expect("a transaction");
     let written = outbox.publish_all(&mut tx, &steps).await;
     written.expect("steps are valid");
@@ -39,23 +44,24 @@ async fn publish<Db: Database>(outbox: &Outbox<Db>, pool: &Pool<Db>, n: u32, key
 }
 
 on_each_database! {
-    async fn who_starts_anew_knows_which_of_many_keys_are_blocked(db) {
+    async fn a_restarted_process_knows_which_of_many_keys_are_blocked(db) {
         let scene = scene();
         let (outbox, dispatcher) = start(&scene, &db.pool).await;
         publish(&outbox, &db.pool, 0, (100, 200)).await;
         scene.seen_at_least(200).await;
         eventually("the failures", async || database::number(&db.pool, FAILED).await == 100).await;
-        // Behind what was written by this process, and what was by the one before it.
+        // Steps 1 wait behind failures that this process wrote, steps 2 and 3 behind failures of
+                // the process before.
         publish(&outbox, &db.pool, 1, (100, 200)).await;
         scene.seen_at_least(400).await;
-        eventually("those behind them", async || database::number(&db.pool, WAITING).await == 100).await;
+        eventually("the records behind the failures to wait", async || database::number(&db.pool, WAITING).await == 100).await;
         dispatcher.shutdown().await.unwrap();
         publish(&outbox, &db.pool, 2, (100, 200)).await;
         let (outbox, dispatcher) = start(&scene, &db.pool).await;
         scene.seen_at_least(600).await;
         publish(&outbox, &db.pool, 3, (100, 200)).await;
         scene.seen_at_least(800).await;
-        eventually("those behind them", async || database::number(&db.pool, WAITING).await == 300).await;
+        eventually("the records behind the failures to wait", async || database::number(&db.pool, WAITING).await == 300).await;
         dispatcher.shutdown().await.unwrap();
         let tried = scene.tried();
         let early: Vec<_> = tried.iter().filter(|tried| tried.n > 0 && tried.key.starts_with("bad")).collect();
@@ -64,7 +70,7 @@ on_each_database! {
 }
 
 #[tokio::test]
-async fn postgres_is_not_asked_about_keys_in_which_nothing_blocks() {
+async fn the_fetcher_does_not_query_postgres_for_keys_without_a_blocking_delivery() {
     let db = database::postgres::fresh().await;
     let scene = scene();
     let (outbox, dispatcher) = start(&scene, &db.pool).await;
@@ -78,31 +84,31 @@ async fn postgres_is_not_asked_about_keys_in_which_nothing_blocks() {
 select 1000000000 + n, n % 64, 'other ' || n, 'first', 'failed', true, 1, 1 from generate_series(1, 5000) n";
     database::postgres::execute(&db.pool, others).await;
     database::postgres::execute(&db.pool, "analyze outbox_delivery").await;
-    // One by one, so that they can be counted.
+    // Without these plans the server looks up key by key, so that the test can count lookups.
     let options = db.pool.connect_options();
-    let one_by_one = [
+    let key_by_key = [
         ("enable_hashjoin", "off"),
         ("enable_mergejoin", "off"),
         ("enable_seqscan", "off"),
     ];
-    let pool = sqlx::PgPool::connect_with((*options).clone().options(one_by_one))
+    let pool = sqlx::PgPool::connect_with((*options).clone().options(key_by_key))
         .await
         .unwrap();
 
-    let before = looked_up(&db.pool).await;
+    let lookups_before = lookups(&db.pool).await;
     publish(&outbox, &db.pool, 1, (10, 2_000)).await;
     let (_, dispatcher) = start(&scene, &pool).await;
     scene.seen_at_least(2_000).await;
     dispatcher.shutdown().await.unwrap();
     pool.close().await;
-    // Twice for each partition, by the sweep, and once for each of the ten.
-    let looked_up = looked_up(&db.pool).await - before;
-    assert!((64..1_000).contains(&looked_up), "{looked_up}");
+    // The sweep looks up each of 64 partitions twice, and each of the ten blocked keys once.
+    let lookups = lookups(&db.pool).await - lookups_before;
+    assert!((64..1_000).contains(&lookups), "{lookups}");
 }
 
-/// How often something was looked for in the index of lanes.
-async fn looked_up(pool: &sqlx::PgPool) -> i64 {
-    // What a session counted can be seen when it has ended.
+/// The number of lookups in the index of lanes.
+async fn lookups(pool: &sqlx::PgPool) -> i64 {
+    // The server adds the counts of a session to the statistics when the session has ended.
     tokio::time::sleep(std::time::Duration::from_millis(500)).await;
     let sql =
         "select idx_scan from pg_stat_user_indexes where indexrelname = 'outbox_delivery_lane'";

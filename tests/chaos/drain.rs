@@ -1,4 +1,5 @@
-//! After the last fault: waits until everything is delivered, and collects what the tables know.
+//! After the last fault: waits until every event is delivered, and adds rows of the tables to the
+//! history.
 
 use std::{
     collections::{BTreeSet, HashSet},
@@ -14,10 +15,10 @@ use crate::{
     history::{self, End, Fact, Handler, History, Sent},
 };
 
-/// How long nothing may be delivered, beside the lease, before what is missing counts as lost.
-const SILENCE: Duration = Duration::from_secs(40);
+/// If no event is delivered for this time plus a lease, the missing ones count as lost.
+const MAX_SILENCE: Duration = Duration::from_secs(40);
 
-/// What was committed, as the publishers' table has it.
+/// Writes the committed events, by the publishers' table, to the history.
 pub(crate) async fn write_sent<Db: Tested>(
     connection: &mut Db::Connection,
     history: &History,
@@ -37,7 +38,7 @@ pub(crate) async fn write_sent<Db: Tested>(
     Ok(())
 }
 
-/// What handlers wrote in their transactions.
+/// Writes the rows of handlers' transactions to the history.
 pub(crate) async fn write_effects<Db: Tested>(
     connection: &mut Db::Connection,
     history: &History,
@@ -48,7 +49,7 @@ pub(crate) async fn write_effects<Db: Tested>(
     Ok(())
 }
 
-/// Until everything is delivered, or nothing is any more.
+/// Waits until every event is delivered, or deliveries have stopped.
 pub(crate) async fn drain<Db: Tested>(
     connection: &mut Db::Connection,
     folder: &Path,
@@ -56,7 +57,7 @@ pub(crate) async fn drain<Db: Tested>(
     lease: Duration,
 ) -> anyhow::Result<()> {
     let (mut left, mut progress) = (usize::MAX, Instant::now());
-    while left > 0 && progress.elapsed() < SILENCE + lease {
+    while left > 0 && progress.elapsed() < MAX_SILENCE + lease {
         let facts = history::read(folder)?;
         let mut sent: BTreeSet<i64> = BTreeSet::new();
         let mut done: HashSet<i64> = HashSet::new();
@@ -66,10 +67,10 @@ pub(crate) async fn drain<Db: Tested>(
                     sent.insert(fact.event);
                 }
                 Fact::End {
-                    visit,
+                    invocation,
                     end: End::Ok,
-                } if visit.handler == Handler::Plain => {
-                    done.insert(visit.event);
+                } if invocation.handler == Handler::Plain => {
+                    done.insert(invocation.event);
                 }
                 _ => {}
             }
