@@ -4,8 +4,8 @@ use clap::{Parser, Subcommand};
 
 use crate::{
     commands::{
-        change, completions, instances, lanes, list, migrate, pause, policy, prune, show, status,
-        watch,
+        change, completions, instances, lanes, list, migrate, pause, policy, prune, restore, show,
+        status, watch,
     },
     connection::ConnectionArguments,
     filter::status_among,
@@ -71,6 +71,9 @@ pub(crate) enum Command {
     /// Delete records that were completed or discarded long ago
     #[command(after_help = prune::JSON)]
     Prune(prune::PruneArguments),
+    /// Put records back that `outbox show ID --json` printed, with their deliveries and attempts
+    #[command(after_help = restore::JSON)]
+    Restore(restore::RestoreArguments),
     /// Create or update the outbox tables
     #[command(after_help = migrate::JSON)]
     Migrate(migrate::MigrateArguments),

@@ -45,13 +45,17 @@ pub(crate) struct FilterArguments {
     /// Select records that were published longer ago than this, for example 10m
     #[arg(long, value_name = "AGE", value_parser = humantime::parse_duration)]
     older_than: Option<Duration>,
+    /// Select deliveries whose last attempt failed at most this long ago, for example 1h
+    #[arg(long, value_name = "AGE", value_parser = humantime::parse_duration)]
+    failed_since: Option<Duration>,
 }
 
 impl FilterArguments {
     /// Whether the command line has none of these filters.
     pub(crate) fn is_empty(&self) -> bool {
         let texts = [&self.event, &self.handler, &self.key, &self.error];
-        self.older_than.is_none() && texts.into_iter().all(Option::is_none)
+        let ages = [self.older_than, self.failed_since];
+        ages.iter().all(Option::is_none) && texts.into_iter().all(Option::is_none)
     }
 
     pub(crate) fn with_status(&self, status: Option<Status>) -> Filter {
@@ -73,6 +77,9 @@ impl FilterArguments {
         }
         if let Some(age) = self.older_than {
             filter = filter.older_than(age);
+        }
+        if let Some(age) = self.failed_since {
+            filter = filter.failed_since(age);
         }
         filter
     }

@@ -93,6 +93,7 @@ async fn run_on<Db: Database>(url: &str, arguments: &Arguments, output: Output) 
         Command::Pause(handler) => session.set_paused(handler, true).await,
         Command::Resume(handler) => session.set_paused(handler, false).await,
         Command::Prune(prune) => session.prune(prune).await,
+        Command::Restore(restore) => session.restore(restore).await,
         Command::Migrate(migrate) => session.migrate(migrate).await,
         // These ran before the program connected.
         Command::Policy(_) | Command::Completions(_) => Ok(()),

@@ -42,6 +42,12 @@ pub(crate) fn age(then: Timestamp) -> String {
     Duration::try_from(elapsed).map_or_else(|_| "0s".to_owned(), duration)
 }
 
+/// `5m ago`, or nothing.
+pub(crate) fn ago(then: Option<Timestamp>) -> String {
+    then.map(|then| format!("{} ago", age(then)))
+        .unwrap_or_default()
+}
+
 /// The time without fractions of a second.
 pub(crate) fn to_the_second(then: Timestamp) -> String {
     let second = Timestamp::from_second(then.as_second()).unwrap_or(then);

@@ -46,8 +46,9 @@ use proc_macro::TokenStream;
 /// | `aliases = ["charge"]` | older ids of the handler; rows with these ids belong to it |
 /// | `timeout = "30s"` | the time limit of one invocation; after it, the attempt fails |
 /// | `concurrency = 8` | how many invocations may run at the same time in this process |
-/// | `when = path` | a guard, `fn(&E, &Metadata) -> bool`; if it returns `false`, the handler does not run and is done with the record |
-/// | `fallback = path` | an `async fn` that runs once after the handler has failed permanently |
+/// | `when = path` | a guard, `fn(&E, &Metadata) -> bool`, called after `validate`; if it returns `false`, the handler does not run and is done with the record |
+/// | `validate = path` | `fn(&E) -> Result<(), impl Error>`, in addition to the event's own `validate`; an event that it refuses fails permanently for this handler, and neither guard, handler nor fallback runs |
+/// | `fallback = path` | an `async fn` that runs after each permanent failure of the handler, unless the payload is not a valid event; it may run again, as the handler may |
 /// | `on_permanent_failure = block` or `skip` | whether later records of the lane wait after a permanent failure; default: `block` |
 /// | `events = "order.*"` | for `AnyEvent`: a pattern of event names, or a list of patterns |
 /// | `marker = Name` | another name for the generated type, if the function's name is taken |
@@ -82,20 +83,20 @@ pub fn outbox_handler(arguments: TokenStream, item: TokenStream) -> TokenStream 
 ///
 /// | argument | meaning |
 /// |---|---|
-/// | `fixed("5s")` | the same delay after every failure; the default is `fixed("5s")` |
+/// | `fixed("5s")` | the same delay after every failure |
 /// | `linear(initial = "2s", increment = "2s", max = "60s")` | 2 s, 4 s, 6 s, and so on, at most 60 s |
 /// | `exponential(initial = "1s", multiplier = 2.0, max = "60s")` | 1 s, 2 s, 4 s, and so on, at most 60 s |
-/// | `max_retries = 3` | the number of retries; default: 3 |
+/// | `max_retries = 3` | the number of retries |
 /// | `max_attempts = 4` | the number of invocations: the first one and the retries |
-/// | `max_elapsed = "1h"` | no retry starts later than this after the first failure; default: no limit |
-/// | `jitter = "100ms"`, `0.5`, `full`, `equal`, `decorrelated` | spreads the delays at random; default: none |
+/// | `max_elapsed = "1h"` | no retry starts later than this after the first failure of any kind |
+/// | `jitter = "100ms"`, `0.5`, `full`, `equal`, `decorrelated` | spreads the delays at random |
 /// | `retry_on(A, B)` | retries only these error types, and errors caused by them |
 /// | `no_retry_on(A, B)` | never retries these error types, nor errors caused by them |
 /// | `retry_if = path` | retries errors for which this `fn(&HandlerError) -> bool` returns `true`, and those of `retry_on` |
 ///
-/// These defaults are not the policy of a handler without `#[retryable]`. Such a handler uses the
-/// builder's policy, else the configuration's, else the library's default: 3 retries, after 1 s, 2 s
-/// and 4 s.
+/// The attribute has no defaults. A part that it does not name comes from the next weaker place: the
+/// builder's policy, else the configuration's, else the library's default, which the module
+/// `outbox::retry::defaults` has. All rules for errors together are one part, as is the back-off.
 #[proc_macro_attribute]
 pub fn retryable(arguments: TokenStream, item: TokenStream) -> TokenStream {
     let written_as = proc_macro::Span::call_site().source_text();

@@ -1,4 +1,4 @@
-//! What generated code names, and what only tests of this library call. There is no promise of
+//! Items that only generated code and the tests of this library use. There is no promise of
 //! stability: the macros have the same version as this crate, and programs use `testing::Kit`.
 
 use std::{marker::PhantomData, sync::Arc};
@@ -10,7 +10,7 @@ pub use inventory;
 pub use crate::registry::linked::{NamedErrorType, Submission};
 pub use crate::{
     handler::{
-        BoxError, Fallback, FromContext, IntoOutcome, Outcome, ReceivedEvent,
+        BoxError, Fallback, FromContext, IntoOutcome, Outcome, ReceivedEvent, Validate,
         received::ChosenByName,
     },
     record::{EventData, EventKey, attempt::Attempt},
@@ -22,6 +22,7 @@ pub use crate::{
         Jitter,
         decide::decide,
         decision::{Completion, Decision, FailedBecause, NoHandler},
+        parts::RetryParts,
         resolve::{Resolved, resolve},
     },
 };
@@ -34,7 +35,7 @@ use crate::{
 /// `u32`, by a path that a user's own type named `u32` cannot shadow.
 pub type Version = u32;
 
-/// In place of the crate `inventory`: without the feature the program names everything itself.
+/// Replaces the crate `inventory` without that feature. The program then registers everything itself.
 #[cfg(not(feature = "inventory"))]
 pub mod inventory {
     #[doc(hidden)]

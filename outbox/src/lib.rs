@@ -3,8 +3,8 @@
 //!
 //! # Modules
 //!
-//! The [`guide`] explains the library task by task. The other modules follow a record from `publish`
-//! to the row that says what became of it.
+//! The [`guide`] explains the library task by task. The other modules follow a record from `publish` to
+//! its final status.
 #![cfg_attr(
     not(any(feature = "mysql", feature = "postgres", feature = "sqlite")),
     expect(

@@ -62,6 +62,17 @@ on_each_database! {
         assert_eq!(database::number(&db.pool, "select count(*) from outbox_delivery where attempt = 5").await, 4);
     }
 
+    async fn replay_by_event_applies_to_the_records_of_that_event_only(db) {
+        publish(&db, &["a", "a", "a", "a"]).await;
+        execute!(db, deliver(&db, "true", "charge-card", "failed", true));
+        execute!(db, ["update outbox_record set event = 'order.paid' where id in (2, 4)".to_owned()]);
+        assert_eq!(outbox(&db.url(), "replay --event order.refunded").await.succeeds(), "replayed 0 deliveries\n");
+        assert_eq!(outbox(&db.url(), "replay --event order.paid").await.succeeds(), "replayed 2 deliveries\n");
+        assert_eq!(deliveries!(db), ["failed", "retrying", "failed", "retrying"]);
+        assert_eq!(outbox(&db.url(), "discard --event order.created").await.succeeds(), "discarded 2 deliveries\n");
+        assert_eq!(deliveries!(db), ["discarded", "retrying", "discarded", "retrying"]);
+    }
+
     async fn replay_of_one_record_succeeds_or_gives_the_reason(db) {
         publish(&db, &["a", "b", "c"]).await;
         execute!(db, deliver(&db, "id = 1", "charge-card", "failed", true));

@@ -13,6 +13,7 @@ mod policy;
 mod program;
 mod reading;
 mod refusing;
+mod restoring;
 mod rows;
 mod terminal;
 mod watching;

@@ -55,8 +55,8 @@ on_each_database! {
             from m order by n"
         )).await;
         database::execute(&db.pool, &format!(
-            "insert into outbox_delivery (record_id, part, {key}, handler, status, blocking, attempt, failure_count, error, error_kind, fingerprint) \
-            select id, part, {key}, 'charge', 'failed', true, 1, 1, 'declined', 'error', case when id % 10 = 0 then 'rare' else 'usual' end \
+            "insert into outbox_delivery (record_id, part, {key}, handler, status, blocking, attempt, failure_count, failed_at, error, error_kind, fingerprint) \
+            select id, part, {key}, 'charge', 'failed', true, 1, 1, {now}, 'declined', 'error', case when id % 10 = 0 then 'rare' else 'usual' end \
             from outbox_record order by id"
         )).await;
         let started = Instant::now();
@@ -78,6 +78,15 @@ on_each_database! {
         assert_eq!(status["errors"][1]["newest_record_id"], 200_000);
         // It takes less than 1 s on an idle machine.
         assert!(took < Duration::from_secs(4), "{took:?}");
+
+        for arguments in ["list --json --order failed --limit 10", "list --json --order failed --failed-since 1h --limit 10"] {
+            let started = Instant::now();
+            let newest = outbox(&db.url(), arguments).await.objects();
+            let took = started.elapsed();
+            println!("{arguments}: {took:?}");
+            assert_eq!((newest.len(), &newest[0]["record_id"]), (10, &200_000.into()));
+            assert!(took < Duration::from_secs(2), "{took:?}");
+        }
 
         let exact = outbox(&db.url(), "status --json --exact").await.object();
         assert_eq!((&exact["events"][0]["failed"], &exact["exact"]), (&150_000.into(), &true.into()));

@@ -143,11 +143,18 @@ async fn policy_prints_named_policies_limits_and_error_names() {
     // A third retry, after 75 s, would exceed `max-elapsed`.
     assert_eq!(delays(&all[1]), fixed(&[25, 25]));
     assert_eq!(all[1]["never_errors"], json!(["shop::CardDeclined"]));
+    let place = format!("{}:10:30", file.display());
+    assert_eq!(
+        all[1]["unknown_errors"],
+        json!([{ "name": "shop::CardDeclined", "place": place, "nearest": null }])
+    );
+    is_documented("policy --config x", &all[1]["unknown_errors"][0]).await;
     let text = policy(&file, false).await.succeeds();
     for expected in [
         ".. up to 100 retries",
         "bank: fixed 25s",
         "never on shop::CardDeclined",
+        "outbox.yaml:10:30: `shop::CardDeclined` is no built-in error type; the service has to register it",
         "later retries would exceed max-elapsed",
     ] {
         assert!(text.contains(expected), "{expected} in:\n{text}");

@@ -57,6 +57,9 @@ on_each_database! {
             format!("update outbox_record set created_at = {past} where id = 2"),
             "update outbox_record set event = 'order.paid' where id = 3".to_owned(),
             "update outbox_delivery set fingerprint = 'timeout' where record_id = 1".to_owned(),
+            format!("update outbox_delivery set failed_at = {past} where record_id = 2"),
+            format!("update outbox_delivery set failed_at = {} where record_id = 1", in_seconds(&db, -120)),
+            format!("update outbox_delivery set failed_at = {} where record_id = 3", in_seconds(&db, -60)),
         ]);
         for (filter, expected) in [
             ("", &[4, 3, 2, 1][..]),
@@ -70,6 +73,12 @@ on_each_database! {
             (" --key a", &[2, 1]),
             (" --error timeout", &[1]),
             (" --older-than 10m", &[2]),
+            (" --failed-since 2h", &[3, 2, 1]),
+            (" --failed-since 30m", &[3, 1]),
+            (" --failed-since 30m --status failed", &[1]),
+            (" --order failed", &[1, 2]),
+            (" --order failed --oldest --status failed", &[2, 1]),
+            (" --order failed --status retrying", &[3]),
             (" --status failed --key a --older-than 10m", &[2]),
         ] {
             let listed = outbox(&db.url(), &format!("list --json{filter}")).await.objects();
@@ -80,20 +89,31 @@ on_each_database! {
         is_documented("list", &delivery["delivery"]).await;
         let text = outbox(&db.url(), "list --status failed").await.succeeds();
         assert!(text.lines().nth(1).unwrap().contains("charge-card"), "{text}");
+        let text = outbox(&db.url(), "list --order failed").await.succeeds();
+        assert!(text.lines().nth(1).unwrap().contains(" 2m"), "{text}");
+        let line = outbox(&db.url(), "list --order failed --status pending").await.fails_with(2);
+        assert!(line.contains("`pending` is the status of a record"), "{line}");
         assert_eq!(outbox(&db.url(), "list --key unknown").await.succeeds(), "nothing matches\n");
     }
 
     async fn list_continues_after_the_previous_page(db) {
         publish(&db, &["a", "b", "c", "d", "e"]).await;
-        let (mut seen, mut after) = (Vec::new(), String::new());
-        loop {
-            let page = outbox(&db.url(), &format!("list --json --limit 2{after}")).await;
-            let more = page.err.strip_prefix("more results:").map(|more| more.trim_end().to_owned());
-            seen.extend(ids(&page.objects()));
-            let Some(more) = more else { break };
-            after = more;
+        execute!(db, deliver(&db, "true", "charge-card", "failed", true));
+        for id in 1..=5 {
+            let sql = format!("update outbox_delivery set failed_at = {} where record_id = {id}", in_seconds(&db, 10 - 10 * id));
+            execute!(db, [sql]);
         }
-        assert_eq!(seen, [5, 4, 3, 2, 1]);
+        for (order, expected) in [("", [5, 4, 3, 2, 1]), (" --order failed", [1, 2, 3, 4, 5])] {
+            let (mut seen, mut after) = (Vec::new(), String::new());
+            loop {
+                let page = outbox(&db.url(), &format!("list --json --limit 2{order}{after}")).await;
+                let more = page.err.strip_prefix("more results:").map(|more| more.trim_end().to_owned());
+                seen.extend(ids(&page.objects()));
+                let Some(more) = more else { break };
+                after = more;
+            }
+            assert_eq!(seen, expected, "{order}");
+        }
     }
 
     async fn show_prints_a_record_with_deliveries_and_failures(db) {
@@ -150,8 +170,7 @@ on_each_database! {
         let (past, later) = (in_seconds(&db, -60), in_seconds(&db, 30));
         execute!(db, [
             format!("insert into outbox_instance (id, started_at, expires_at) values ({id}, {past}, {later})"),
-            "insert into outbox_lease (part, owner) select 1, id from outbox_instance".to_owned(),
-            "insert into outbox_lease (part, owner) select 2, id from outbox_instance".to_owned(),
+            "update outbox_lease set owner = (select id from outbox_instance) where part in (1, 2)".to_owned(),
             format!("insert into outbox_instance (id, started_at, expires_at) values ({id}, {now}, {past})"),
         ]);
         let instances = outbox(&db.url(), "instances --json").await.objects();

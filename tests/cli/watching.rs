@@ -18,7 +18,7 @@ on_each_database! {
         let (id, now, later) = (database::ID, database::NOW, in_seconds(&db, 30));
         execute!(db, [
             format!("insert into outbox_instance (id, started_at, expires_at) values ({id}, {now}, {later})"),
-            "insert into outbox_lease (part, owner) select 7, id from outbox_instance".to_owned(),
+            "update outbox_lease set owner = (select id from outbox_instance) where part = 7".to_owned(),
         ]);
         let mut terminal = Terminal::start(&db.url(), WATCH);
         for expected in [

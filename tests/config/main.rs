@@ -8,7 +8,10 @@
 
 mod builder;
 mod layers;
+mod names;
 mod reference;
+mod running;
+mod statements;
 mod wrong;
 
 use std::{

@@ -3,8 +3,9 @@
 use std::{collections::BTreeSet, fs};
 
 use outbox::{
-    Config, Retry,
+    Config, OutboxEvent, Registry, Retry,
     config::{ConfigError, Format, Place},
+    outbox_handler, retryable,
 };
 
 use crate::{fixture, load};
@@ -37,6 +38,8 @@ const WRONG: &[(&str, &str)] = &[
     ("huge_duration.yaml", r#":1:16: `poll-interval` is `99999999999999999999 years`, which is not a duration such as "5s" or "1m 30s": number is too large or cannot be represented without a lack of precision (values below 1ns are not supported)"#),
     ("huge_max_retries.yaml", ":2:16: `retry.max-retries` is `99999999999999999999999999999999999999999999999999`, but must be a whole number from 0 to 4294967295"),
     ("jitter_above_one.yaml", ":2:11: `retry.jitter` is `1.5`, which is not a share from 0.0 to 1.0; write milliseconds without a fraction"),
+    ("jitter_ambiguous.toml", r#":2:10: `retry.jitter` is `1`, which could be a share or milliseconds; write 1.0 for up to the whole delay, "1ms" for one millisecond, or "1s" for one second"#),
+    ("jitter_ambiguous.yaml", r#":2:11: `retry.jitter` is `1`, which could be a share or milliseconds; write 1.0 for up to the whole delay, "1ms" for one millisecond, or "1s" for one second"#),
     ("jitter_below_zero.yaml", ":2:11: `retry.jitter` is `-100`, which is negative; the minimum is 0"),
     ("list_document.yaml", ":1:1: the document is a list, but must be a section of keys"),
     ("list_for_section.yaml", ":2:3: `retry` is a list, but must be a section"),
@@ -135,14 +138,108 @@ fn a_file_above_the_size_limit_is_not_parsed() {
     assert!(matches!(error, ConfigError::TooLarge { .. }), "{error}");
 }
 
-/// The loader cannot check names of errors, because code registers the user's own names later.
+/// The loader cannot check names of errors, because code registers the user's own names later. The error has
+/// the place all the same.
 #[test]
-fn an_unknown_error_type_is_reported_when_the_policy_is_built() {
-    let config = load(&fixture("unknown_error_type.yaml")).unwrap();
+fn an_unknown_error_type_is_reported_with_its_place_when_the_policy_is_built() {
+    let path = fixture("unknown_error_type.yaml");
+    let config = load(&path).unwrap();
     let error = Retry::from_config(&config.retry).build().unwrap_err();
+    let path = path.display();
     assert_eq!(
         error.to_string(),
-        "no error type is registered under the name `std::io::Eror`, the nearest is `std::io::Error`; \
-         register your own with `#[outbox::error_name(\"std::io::Eror\")]` or `.error_name::<E>(\"std::io::Eror\")`"
+        format!(
+            "{path}:3:7: no error type is registered under the name `std::io::Eror`, the nearest is `std::io::Error`; \
+             register your own with `#[outbox::error_name(\"std::io::Eror\")]` or `.error_name::<E>(\"std::io::Eror\")`"
+        )
     );
+}
+
+fn of_text(format: Format, text: &str, variables: &[(&str, &str)]) -> Config {
+    let variables = variables.iter();
+    let variables = variables.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    let loader = Config::loader().text(format, "outbox.conf", text);
+    loader.environment(variables).load().unwrap()
+}
+
+/// The message of a registry that has this configuration, after the constant beginning.
+fn at_start_up(config: &Config) -> String {
+    let registry = Registry::builder().allow_empty().config(config);
+    let text = registry.build().unwrap_err().to_string();
+    text.strip_prefix("the outbox cannot start: ")
+        .unwrap()
+        .to_owned()
+}
+
+#[test]
+fn the_place_of_an_unknown_error_type_is_found_in_every_section_and_format() {
+    let yaml = "outbox:\n  exclude-exceptions:\n    - std::fmt::Error\n    - a::B\n  retry: { max-retries: 1 }\n";
+    let named = "[retry.policies.bank]\ninclude-exceptions = [\"std::fmt::Error\", \"a::B\"]\n";
+    let retry = "[retry]\nexclude-exceptions = [ \"a::B\" ]\n";
+    let variable = ("OUTBOX__RETRY__EXCLUDE_EXCEPTIONS", "std::fmt::Error, a::B");
+    for (config, place) in [
+        (
+            of_text(Format::Yaml, yaml, &[]),
+            "the `retry` section of the configuration cannot be built: outbox.conf:4:7: ",
+        ),
+        (
+            of_text(Format::Toml, named, &[]),
+            "the named policy `bank` cannot be built: outbox.conf:2:42: ",
+        ),
+        (
+            of_text(Format::Toml, retry, &[]),
+            "the `retry` section of the configuration cannot be built: outbox.conf:2:24: ",
+        ),
+        (
+            of_text(Format::Yaml, "poll-interval: 1s\n", &[variable]),
+            "the `retry` section of the configuration cannot be built: OUTBOX__RETRY__EXCLUDE_EXCEPTIONS: ",
+        ),
+    ] {
+        let text = at_start_up(&config);
+        let rest = text.strip_prefix(place);
+        let is_found = rest.is_some_and(|rest| {
+            rest.starts_with("no error type is registered under the name `a::B`")
+        });
+        assert!(is_found, "{text}\nshould begin with\n{place}");
+    }
+}
+
+#[derive(serde::Serialize, serde::Deserialize, OutboxEvent)]
+#[outbox_event(name = "paid")]
+struct Paid {}
+
+#[outbox_handler(id = "pay")]
+#[retryable(policy = "bank")]
+async fn pay(_event: Paid) {}
+
+#[test]
+fn an_unknown_policy_is_reported_with_the_place_of_the_nearest_one() {
+    let config = of_text(
+        Format::Yaml,
+        "retry:\n  policies:\n    bnk: { max-retries: 1 }\n",
+        &[],
+    );
+    let registry = Registry::builder().handler::<pay>().config(&config);
+    let text = registry.build().unwrap_err().to_string();
+    assert!(text.contains("names the policy `bank`, which does not exist (the nearest is `bnk`, at outbox.conf:3:5): give it"), "{text}");
+}
+
+#[test]
+fn places_are_no_settings() {
+    let text = |lines: &str| {
+        of_text(
+            Format::Yaml,
+            &format!("{lines}retry: {{ exclude-exceptions: [std::fmt::Error] }}\n"),
+            &[],
+        )
+    };
+    assert_eq!(text(""), text("# one line further down\n"));
+}
+
+#[test]
+fn an_ambiguous_jitter_of_the_environment_is_refused() {
+    let loader =
+        Config::loader().environment([("OUTBOX__RETRY__JITTER".to_owned(), "1".to_owned())]);
+    let text = loader.load().unwrap_err().to_string();
+    assert!(text.starts_with("OUTBOX__RETRY__JITTER: `retry.jitter` is `1`, which could be a share or milliseconds; write 1.0"), "{text}");
 }

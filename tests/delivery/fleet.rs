@@ -7,11 +7,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use outbox::{Database, Dispatcher};
+use outbox::{Database, Dispatcher, Outbox, Registry};
 use outbox_tests::on_each_database;
 use sqlx::{Pool, pool::PoolOptions};
 
-use crate::scene::{Random, Scene, Step, config, eventually, publish, step};
+use crate::scene::{Random, Scene, Step, config, eventually, first, publish, step};
 
 /// One instance. It has its own pool, as a process has.
 pub(crate) struct Instance {
@@ -53,6 +53,68 @@ on_each_database! {
             eventually(&format!("shares of {shares:?}"), async || shares!(db) == shares).await;
         }
         assert_eq!(database::number(&db.pool, "select count(*) from outbox_instance").await, 0);
+    }
+
+    // The number of partitions is chosen when the tables are made. Another number of a later process
+    // changes nothing: both hash a key into the same partition.
+    async fn the_tables_keep_the_number_of_partitions_that_they_were_made_with(db) {
+        let build = async |prefix: &str, partitions| {
+            let mut config = config();
+            config.schema_initialization.partitions = partitions;
+            let scene = Scene::new();
+            let registry = Registry::builder().handler::<first>().state(scene.clone());
+            let builder = Outbox::builder(db.pool.clone()).registry(registry).config(config);
+            (scene, builder.table_prefix(prefix).build().await.expect("an outbox"))
+        };
+        let (scene, three) = build("few_", 3).await;
+        let (_, sixty_four) = build("few_", 64).await;
+        assert_eq!(database::number(&db.pool, "select count(*) from few_lease").await, 3);
+        for outbox in [&three, &sixty_four] {
+            for key in 0..50 {
+                publish(outbox, &db.pool, &key.to_string(), [1]).await;
+            }
+        }
+        let spread = format!("select count(*) from (select {} from few_record group by {} having count(distinct part) > 1) k", database::KEY, database::KEY);
+        assert_eq!(database::number(&db.pool, &spread).await, 0, "a key has one partition");
+        assert_eq!(database::number(&db.pool, "select count(distinct part) from few_record").await, 3);
+        let dispatcher = three.start().await.expect("a dispatcher");
+        scene.seen_at_least(100).await;
+        dispatcher.shutdown().await.expect("a shutdown");
+
+        let (_, many) = build("many_", 200).await;
+        let dispatcher = many.start().await.expect("a dispatcher");
+        let owned = "select count(*) from many_lease where owner is not null";
+        assert_eq!(database::number(&db.pool, owned).await, 200);
+        dispatcher.shutdown().await.expect("a shutdown");
+    }
+
+    // Three instances and two partitions: the third instance serves when another one leaves.
+    async fn an_instance_without_a_partition_takes_over_from_one_that_leaves(db) {
+        let mut config = config();
+        config.schema_initialization.partitions = 2;
+        let join = async || {
+            let (pool, scene) = (another_pool(&db.pool).await, Scene::new());
+            let registry = Registry::builder().handler::<first>().state(scene.clone());
+            let builder = Outbox::builder(pool).registry(registry).config(config.clone());
+            let outbox = builder.table_prefix("two_").build().await.expect("an outbox");
+            Instance { scene, dispatcher: outbox.start().await.expect("a dispatcher") }
+        };
+        let shares = async || {
+            let sql = "select concat(count(*), '') from two_lease where owner is not null group by owner";
+            database::texts(&db.pool, sql).await
+        };
+        let mut instances = Vec::new();
+        for count in 1..=3 {
+            instances.push(join().await);
+            let expected = [&["2"][..], &["1", "1"], &["1", "1"]][count - 1];
+            eventually("a fair share", async || shares().await == expected).await;
+        }
+        let first = instances.remove(0);
+        first.dispatcher.shutdown().await.expect("a shutdown");
+        eventually("the third instance to take over", async || shares().await == ["1", "1"]).await;
+        for instance in instances {
+            instance.dispatcher.shutdown().await.expect("a shutdown");
+        }
     }
 
         // Without faults, each event is delivered once and in order, however instances join and leave.

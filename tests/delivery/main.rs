@@ -9,6 +9,7 @@
 mod blocked;
 mod blocked_keys;
 mod busy;
+mod conflicts;
 mod fleet;
 mod late;
 mod order;

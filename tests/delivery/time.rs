@@ -9,7 +9,7 @@ use outbox::{
 };
 use outbox_tests::on_each_database;
 
-use crate::scene::{Scene, eventually, publish, quick, step};
+use crate::scene::{Scene, eventually, first, publish, quick, step};
 
 on_each_database! {
     async fn records_are_due_by_the_clock_of_the_database(db) {
@@ -126,7 +126,12 @@ on_each_database! {
         publish(&publisher, &db.pool, "pinned", [1]).await;
 
         let scene = Scene::with(|_, _| Err("never".into()));
-        let outbox = scene.outbox(&db.pool).retry_policy(quick(5)).build().await.unwrap();
+        let json = r#"{ "retry": { "max-retries": 5, "policy": "fixed", "fixed": { "delay": 5 } } }"#;
+        let mut config: Config = serde_json::from_str(json).unwrap();
+        config.poll_interval = Duration::from_millis(500);
+        let registry = Registry::builder().handler::<first>().state(scene.clone());
+        let builder = Outbox::builder(db.pool.clone()).registry(registry).config(config);
+        let outbox = builder.build().await.unwrap();
         publish(&outbox, &db.pool, "not pinned", [1]).await;
         let dispatcher = outbox.start().await.unwrap();
         let failed = "select count(*) from outbox_delivery where status = 'failed'";

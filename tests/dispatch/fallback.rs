@@ -1,4 +1,4 @@
-//! Fallbacks, which run once after a handler has failed permanently.
+//! Fallbacks, which run after a handler has failed permanently.
 
 use std::sync::{Arc, Mutex};
 

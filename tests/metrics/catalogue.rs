@@ -168,6 +168,8 @@ fn alerts_use_only_metrics_that_exist() {
         names::OLDEST_PENDING_AGE,
         names::PERMANENT_FAILURES,
         names::PARTITIONS_UNOWNED,
+        names::TRANSACTIONS,
+        names::TRANSACTION_CIRCUIT_OPEN,
     ] {
         assert!(used.contains(metric.name), "no alert uses {}", metric.name);
     }

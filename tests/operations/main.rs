@@ -8,7 +8,9 @@
 )]
 
 mod discarding;
+mod failing;
 mod pruning;
 mod reading;
 mod replaying;
+mod restoring;
 mod rows;

@@ -4,7 +4,10 @@ use outbox::operations::{Change, DeliveryStatus, Filter, RecordStatus};
 
 use outbox_tests::on_each_database;
 
-use crate::rows::{KEY, deliver, delivered, in_seconds, number, publish, publish_many, run};
+use crate::rows::{
+    KEY, OrderPaid, deliver, delivered, in_seconds, number, publish, publish_event, publish_many,
+    run,
+};
 
 /// The delivery of the handler as it is now, and its due time in seconds after publish.
 macro_rules! delivery {
@@ -131,6 +134,28 @@ on_each_database! {
         let retrying = Filter::new().status(DeliveryStatus::Retrying).fingerprint("other");
         assert_eq!(operations.replay_all(&retrying).await.unwrap(), 2);
         assert_eq!(number!(db, due()), 1203);
+    }
+
+    async fn replay_by_event_applies_to_the_records_of_that_event_only(db) {
+        // The same key and handler: only the event tells the records apart.
+        let mut of_event = [Vec::new(), Vec::new()];
+        for _ in 0..3 {
+            of_event[0].push(publish(&db, KEY).await);
+            of_event[1].push(publish_event(&db, &OrderPaid { order_id: KEY.to_owned() }).await);
+        }
+        run!(db, deliver(&db, "1 = 1", "charge-card", "failed", true));
+        let operations = db.outbox.operations();
+        for other in ["order.pai", "order.paid.late", "Order.Paid", "order.%", ""] {
+            assert_eq!(operations.replay_all(&Filter::new().event(other)).await.unwrap(), 0, "{other}");
+        }
+        assert_eq!(operations.replay_all(&Filter::new().event("order.paid")).await.unwrap(), 3);
+        for (ids, status, attempt) in [(&of_event[1], DeliveryStatus::Retrying, 5), (&of_event[0], DeliveryStatus::Failed, 4)] {
+            for id in ids {
+                let record = operations.inspect(*id).await.unwrap().unwrap();
+                assert_eq!((record.deliveries[0].status, record.deliveries[0].attempt), (status, attempt), "{}", record.record.event);
+            }
+        }
+        assert_eq!(operations.replay_all(&Filter::new().event("order.paid")).await.unwrap(), 0);
     }
 
     async fn replay_all_makes_scheduled_records_due_now(db) {

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "every function here is part of a test")]
 
+mod fields;
+mod invocations;
 mod named;
 mod resolution;
 mod start_up;

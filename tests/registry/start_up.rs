@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use outbox::{
-    AnyEvent, Context, FromContext, Handler, HandlerError, Metadata, OutboxEvent, Registry, Retry,
-    State, outbox_handler, registry::Problem, retry::PolicySource, retryable,
+    AnyEvent, Config, Context, FromContext, Handler, HandlerError, Metadata, Outbox, OutboxEvent,
+    Registry, Retry, State, outbox_handler, registry::Problem, retry::PolicySource, retryable,
 };
 use serde::{Deserialize, Serialize};
 
@@ -67,7 +67,7 @@ fn one_error_lists_every_mistake_with_its_place() {
     let text = error.to_string();
     for expected in [
         "the outbox cannot start, for 8 reasons:",
-        "the id `same` stands for two handlers, at tests/registry/start_up.rs:",
+        "two handlers have the id `same`, at tests/registry/start_up.rs:",
         "handler `registry::start_up::needs_bank` needs a `State<registry::start_up::Bank>`: give one with `.state(..)`",
         "handler `registry::start_up::Payments<Started>` needs a `State<registry::start_up::Payments>`",
         "names the policy `gentel`, which does not exist (the nearest is `gentle`)",
@@ -231,4 +231,63 @@ fn routing_finds_every_handler_of_an_event_by_id() {
     assert_eq!(ids("started"), ["careless", "other"]);
     assert_eq!(ids("a.b"), ["audit"]);
     assert_eq!(ids("b.c"), Vec::<&str>::new());
+}
+
+#[derive(Clone)]
+struct Twice;
+
+#[outbox_handler(id = "takes-twice")]
+async fn takes_twice(_event: Started, State(_): State<Twice>) {}
+
+/// A setting of the registry and the same setting of the outbox: no order tells which one is meant.
+#[tokio::test]
+async fn two_calls_that_cannot_both_count_are_named() {
+    let pool = || sqlx::SqlitePool::connect_lazy("sqlite::memory:").unwrap();
+    let config = |text: &str| serde_json::from_str::<Config>(text).unwrap();
+    let (one, other) = (config(r#"{ "retry": { "max-retries": 1 } }"#), config("{}"));
+    let registry = Registry::builder()
+        .handler::<takes_twice>()
+        .state(Twice)
+        .retry_policy(Retry::builder())
+        .named_policy("gentle", Retry::builder())
+        .config(&one);
+    let error = Outbox::builder(pool())
+        .config(other)
+        .retry_policy(Retry::builder())
+        .named_policy("gentle", Retry::builder())
+        .registry(registry)
+        .registry(Registry::builder())
+        .state(Twice)
+        .build()
+        .await
+        .unwrap_err()
+        .to_string();
+    for call in [
+        ".registry(..)",
+        ".state(registry::start_up::Twice)",
+        ".retry_policy(..)",
+        ".named_policy(\"gentle\", ..)",
+        ".config(..)",
+    ] {
+        let line = error
+            .lines()
+            .find(|line| line.contains(&format!("`{call}` is called twice")));
+        let line = line.unwrap_or_else(|| panic!("{call}: {error}"));
+        let places = line.matches("tests/registry/start_up.rs:").count();
+        assert_eq!(places, 2, "{line}");
+    }
+}
+
+/// The same method of the same builder: the later call replaces the earlier one.
+#[test]
+fn a_later_policy_replaces_an_earlier_one() {
+    let registry = Registry::builder()
+        .handler::<takes_twice>()
+        .state(Twice)
+        .retry_policy(Retry::builder().max_retries(1))
+        .retry_policy(Retry::builder().max_retries(2))
+        .build()
+        .unwrap();
+    let policy = registry.handler("takes-twice").unwrap().policy();
+    assert_eq!(policy.max_retries(), 2);
 }

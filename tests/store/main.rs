@@ -2,3 +2,4 @@
 
 mod migrating;
 mod publishing;
+mod raw;

@@ -41,6 +41,9 @@ on_each_database! {
         let outbox = Outbox::builder(pool.clone()).registry(no_handlers()).config(by_hand).build().await.unwrap();
 
         let mut connection = pool.acquire().await.unwrap();
+        // A refused event runs no statement, so it is refused without tables too.
+        let refused = outbox.schedule_raw("migrated", "no JSON").send(&mut connection).await.unwrap_err();
+        assert!(matches!(refused, Error::Event(_)), "{refused}");
         let too_early = outbox.publish(&mut connection, &Migrated {}).await.unwrap_err();
         assert!(matches!(too_early, Error::Database { operation: Operation::Publish, .. }), "{too_early}");
         for statement in outbox.schema_sql().split(";\n").filter(|statement| !statement.trim().is_empty()) {

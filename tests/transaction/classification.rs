@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use outbox::transaction::{Reason, TxRetry};
+use outbox::transaction::{Cause, Reason, TxRetry};
 use outbox_tests::on_each_database;
 
 use crate::scene::{Oops, Scene};
@@ -129,5 +129,84 @@ mod permission {
             (error.reason(), error.attempts()),
             (Reason::PermissionDenied, 1)
         );
+    }
+}
+
+/// MySQL has a number for each kind of denied permission.
+mod mysql_permission {
+    use outbox::transaction::Transactions;
+    use outbox_tests::database::mysql as database;
+    use sqlx::mysql::{MySqlConnectOptions, MySqlDatabaseError, MySqlPoolOptions};
+
+    use super::*;
+
+    /// The number of the server's error and the reason with which a transaction of this statement
+    /// fails on a connection with these options.
+    async fn refusal(options: MySqlConnectOptions, sql: &str) -> (u16, Reason) {
+        let transactions = Transactions::new(MySqlPoolOptions::new().connect_lazy_with(options));
+        let run = transactions
+            .transaction("Peek")
+            .policy(TxRetry::background());
+        let error = run
+            .run(async |mut tx| {
+                let sql = sqlx::AssertSqlSafe(sql.to_owned());
+                sqlx::raw_sql(sql).execute(&mut *tx).await?;
+                Ok::<_, Oops>(())
+            })
+            .await
+            .unwrap_err();
+        assert_eq!(error.attempts(), 1, "{error:?}");
+        let source = match error.cause() {
+            Cause::Database { source, .. } | Cause::Closure(Oops::Database(source)) => source,
+            other => unreachable!("{other:?}"),
+        };
+        let source = source.as_database_error().unwrap();
+        let number = source.downcast_ref::<MySqlDatabaseError>().number();
+        (number, error.reason())
+    }
+
+    #[tokio::test]
+    async fn each_denied_permission_has_the_same_reason_and_is_not_retried() {
+        let db = database::fresh().await;
+        let name = database::texts(&db.pool, "select database()")
+            .await
+            .remove(0);
+        let user = format!("u{}", &name[name.len() - 12..]);
+        for sql in [
+            "create table seen (a int, b int)".to_owned(),
+            "create table hidden (a int)".to_owned(),
+            "create function seven() returns int deterministic return 7".to_owned(),
+            format!("create user '{user}'@'%' identified by 'right'"),
+            format!("grant select (a) on {name}.seen to '{user}'@'%'"),
+        ] {
+            let mut connection = db.pool.acquire().await.unwrap();
+            sqlx::raw_sql(sqlx::AssertSqlSafe(sql))
+                .execute(&mut *connection)
+                .await
+                .unwrap();
+        }
+        let options = (*db.pool.connect_options()).clone().username(&user);
+        let right = options.clone().password("right");
+        let wrong = options.password("wrong");
+        let denied = |number| (number, Reason::PermissionDenied);
+        assert_eq!(
+            refusal(right.clone(), "insert into hidden values (1)").await,
+            denied(1142)
+        );
+        assert_eq!(
+            refusal(right.clone(), "select b from seen").await,
+            denied(1143)
+        );
+        assert_eq!(
+            refusal(right.clone(), "set global max_connections = 1000").await,
+            denied(1227)
+        );
+        assert_eq!(refusal(right.clone(), "select seven()").await, denied(1370));
+        assert_eq!(
+            refusal(right.database("mysql"), "select 1").await,
+            denied(1044)
+        );
+        assert_eq!(refusal(wrong, "select 1").await, denied(1045));
+        database::execute(&db.pool, &format!("drop user '{user}'@'%'")).await;
     }
 }

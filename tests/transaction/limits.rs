@@ -5,7 +5,9 @@ use std::{
     time::Duration,
 };
 
-use outbox::transaction::{Budget, Cause, Deadline, Reason, Stopped, Transactions};
+use outbox::transaction::{
+    Budget, Cause, Circuit, Deadline, Reason, Stopped, Transactions, TxRetry,
+};
 use outbox_tests::on_each_database;
 
 use crate::scene::{FastClock, Oops, Scene, policy};
@@ -82,7 +84,7 @@ on_each_database! {
 }
 
 /// Transactions on a server that does not exist.
-fn unreachable() -> Transactions<sqlx::Postgres> {
+pub(crate) fn unreachable() -> Transactions<sqlx::Postgres> {
     let options = "postgres://user@127.0.0.1:1/nothing"
         .parse::<sqlx::postgres::PgConnectOptions>()
         .unwrap();
@@ -122,4 +124,36 @@ async fn an_unreachable_database_opens_the_circuit_until_a_probe() {
         (1, Stopped::NotRetryable)
     );
     assert_eq!(run().await.unwrap_err().stopped(), Stopped::CircuitOpen);
+}
+
+#[tokio::test]
+async fn each_operation_chooses_its_circuit_or_has_none() {
+    let clock = FastClock::default();
+    let transactions = unreachable().clock(clock.clone());
+    let run = async |operation, circuit: Option<Circuit>| {
+        let policy = TxRetry::never().circuit(circuit);
+        let run = transactions.transaction(operation).policy(policy);
+        run.run(async |_| Ok::<_, Oops>(()))
+            .await
+            .unwrap_err()
+            .stopped()
+    };
+    let quick = Circuit::default()
+        .failures(2)
+        .first_pause(Duration::from_secs(60));
+    let quick = quick.max_pause(Duration::from_secs(60));
+    let (tried, refused) = (Stopped::NotRetryable, Stopped::CircuitOpen);
+    assert_eq!(run("Quick", Some(quick)).await, tried);
+    assert_eq!(run("Quick", Some(quick)).await, tried);
+    assert_eq!(run("Quick", Some(quick)).await, refused);
+    // Two failures do not open the circuit of another operation, and six do not stop one without.
+    assert_eq!(run("Default", Some(Circuit::default())).await, tried);
+    for _ in 0..6 {
+        assert_eq!(run("Without", None).await, tried);
+    }
+    assert_eq!(run("Default", Some(Circuit::default())).await, refused);
+    clock.advance(Duration::from_secs(59));
+    assert_eq!(run("Quick", Some(quick)).await, refused);
+    clock.advance(Duration::from_secs(1));
+    assert_eq!(run("Quick", Some(quick)).await, tried, "the probe");
 }

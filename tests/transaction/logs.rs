@@ -13,7 +13,10 @@ use tracing::{
     span,
 };
 
-use crate::scene::{Oops, Scene, policy};
+use crate::{
+    limits::unreachable,
+    scene::{FastClock, Oops, Scene, policy},
+};
 
 type Line = BTreeMap<&'static str, String>;
 
@@ -126,4 +129,39 @@ async fn only_ten_retries_per_second_are_logged_at_info() {
         .filter(|line| line["message"] == "transaction failed; retrying");
     let levels: Vec<&str> = retries.map(|line| &*line["level"]).collect();
     assert_eq!(levels, [vec!["INFO"; 10], vec!["DEBUG"; 2]].concat());
+}
+
+#[tokio::test]
+async fn only_ten_refused_calls_per_second_are_logged_as_warnings() {
+    let (transactions, lines) = (unreachable().clock(FastClock::default()), Lines::default());
+    let _guard = tracing::subscriber::set_default(lines.clone());
+    for _ in 0..17 {
+        let run = transactions
+            .transaction("ApproveCase")
+            .correlation_id("r-9");
+        run.run(async |_| Ok::<_, Oops>(())).await.unwrap_err();
+    }
+    let logged = lines.0.lock().unwrap().clone();
+    let messages: Vec<_> = logged
+        .iter()
+        .map(|line| (&*line["level"], &*line["message"]))
+        .collect();
+    let opened = "database unreachable; transactions are refused until a probe reaches it";
+    let refused = "transaction refused; the database is unreachable";
+    let expected = [
+        vec![("WARN", opened)],
+        vec![("WARN", refused); 10],
+        vec![("DEBUG", refused); 2],
+    ];
+    assert_eq!(messages, expected.concat());
+    let line = &logged[1];
+    assert_eq!(
+        (
+            &*line["operation"],
+            &*line["attempts"],
+            &*line["reason"],
+            &*line["correlation_id"]
+        ),
+        ("ApproveCase", "0", "circuit_open", "r-9")
+    );
 }

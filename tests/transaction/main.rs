@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "every function here is part of a test")]
 
+mod attempt_timeout;
 mod classification;
 mod commands;
 mod conflicts;

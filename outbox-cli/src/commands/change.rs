@@ -27,7 +27,7 @@ dry_run, changed. With --dry-run and filters: dry_run, would_change (how many), 
 #[derive(Debug, Args)]
 pub(crate) struct ChangeArguments {
     /// The records to change; without ids, everything that the filters select
-    #[arg(value_name = "ID", conflicts_with_all = ["status", "event", "key", "error", "older_than", "all"])]
+    #[arg(value_name = "ID", conflicts_with_all = ["status", "event", "key", "error", "older_than", "failed_since", "all"])]
     pub(super) ids: Vec<i64>,
     /// Select by status; without it, failed deliveries
     #[arg(long, value_parser = status_among(STATUSES))]

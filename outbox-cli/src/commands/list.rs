@@ -3,15 +3,21 @@
 use clap::Args;
 use outbox::{
     Database,
-    operations::{Cursor, Listed, Paging, Status},
+    operations::{Cursor, Listed, Order, Paging, Status},
 };
 
-use crate::{failure::Result, filter, session::Session, table::Table, text};
+use crate::{
+    failure::{Exit, Failure, Result},
+    filter,
+    session::Session,
+    table::Table,
+    text,
+};
 
 pub(crate) const JSON: &str = "\
 JSON, one object per line: record_id, event_id, event, key, status, created_at, due_at, completed_at; if deliveries are listed,
-also delivery {handler, status, blocking, attempt, failure_count, first_failed_at, due_at, finished_at, kind, fingerprint,
-error}. If there are more, the standard error output says so.";
+also delivery {id, handler, status, blocking, attempt, failure_count, first_failed_at, failed_at, due_at, finished_at, kind,
+fingerprint, error}. If there are more, the standard error output says so.";
 
 #[derive(Debug, Args)]
 pub(crate) struct ListArguments {
@@ -23,6 +29,10 @@ pub(crate) struct ListArguments {
     /// How many to list, from 1 to 1000
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1000))]
     limit: u32,
+    /// The time that counts: `published`, or `failed` for deliveries by their last failure; without --status,
+    /// `failed` lists deliveries that failed permanently
+    #[arg(long, default_value = "published", value_parser = ["published", "failed"])]
+    order: String,
     /// List the oldest first
     #[arg(long)]
     oldest: bool,
@@ -40,6 +50,15 @@ impl<Db: Database> Session<'_, Db> {
         };
         if let Some(cursor) = arguments.after {
             paging = paging.after(cursor);
+        }
+        if arguments.order == "failed" {
+            if let Some(status @ Status::Record(_)) = arguments.status {
+                let line = format!(
+                    "--order failed lists deliveries, and `{status}` is the status of a record: use --status failed, retrying or waiting"
+                );
+                return Err(Failure::new(Exit::Usage, line));
+            }
+            paging = paging.ordered_by(Order::Failed);
         }
         let filter = arguments.filter.with_status(arguments.status);
         let page = self.operations.list(&filter, paging).await?;
@@ -77,6 +96,7 @@ pub(crate) fn table(items: &[Listed]) -> Option<String> {
         })
         .column(">attempt", |(_, delivery)| delivery.attempt)
         .column("age", |(item, _)| text::age(item.created_at))
+        .column("failed", |(_, delivery)| text::ago(delivery.failed_at))
         .column("error", |(_, delivery)| {
             text::shortened(delivery.error.as_deref().unwrap_or_default(), 50)
         })

@@ -10,6 +10,7 @@ pub(crate) mod migrate;
 pub(crate) mod pause;
 pub(crate) mod policy;
 pub(crate) mod prune;
+pub(crate) mod restore;
 pub(crate) mod show;
 pub(crate) mod status;
 pub(crate) mod watch;

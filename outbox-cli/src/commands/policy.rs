@@ -6,7 +6,7 @@ use clap::Args;
 use outbox::{
     Config, RetryPolicy as _,
     config::{ConfigError, PolicyConfig},
-    retry::PolicyError,
+    retry::{PolicyError, UnknownErrorName},
 };
 use serde::{Serialize, Serializer};
 
@@ -19,7 +19,8 @@ use crate::{
 
 pub(crate) const JSON: &str = "\
 JSON, one object per policy: policy (its name), configured, description, max_retries, max_elapsed (seconds), only_errors,
-never_errors, schedule [{retry, delay, at}]. Random delays have a range: delay is [earliest, latest] in seconds after the previous
+never_errors, unknown_errors [{name, place, nearest}] (not built into the library: the service has to register them), schedule
+[{retry, delay, at}]. Random delays have a range: delay is [earliest, latest] in seconds after the previous
 failure, at is [earliest, latest] in seconds after the first failure.";
 
 /// Width of the longest bar of a chart, in characters.
@@ -74,9 +75,42 @@ struct Schedule<'a> {
     max_elapsed: Option<f64>,
     only_errors: &'a [String],
     never_errors: &'a [String],
+    unknown_errors: Vec<UnknownError>,
     schedule: Vec<Retry>,
     #[serde(skip)]
     limit: u32,
+}
+
+/// A name that is not built into the library. This program does not have the error types of services.
+#[derive(Serialize)]
+struct UnknownError {
+    name: String,
+    /// `file:line:column`, or the variable.
+    place: Option<String>,
+    nearest: Option<String>,
+}
+
+impl From<UnknownErrorName> for UnknownError {
+    fn from(unknown: UnknownErrorName) -> Self {
+        Self {
+            name: unknown.name,
+            place: unknown.place.map(|place| place.to_string()),
+            nearest: unknown.nearest,
+        }
+    }
+}
+
+impl UnknownError {
+    fn text(&self) -> String {
+        let place = self.place.as_ref();
+        let place = place.map(|place| format!("{place}: ")).unwrap_or_default();
+        let nearest = self.nearest.as_ref();
+        let nearest = nearest.map(|nearest| format!(", the nearest is `{nearest}`"));
+        let (name, nearest) = (&self.name, nearest.unwrap_or_default());
+        format!(
+            "{place}`{name}` is no built-in error type{nearest}; the service has to register it"
+        )
+    }
 }
 
 #[derive(Serialize)]
@@ -123,6 +157,11 @@ impl<'a> Schedule<'a> {
             max_elapsed: policy.max_elapsed().map(|time| time.as_secs_f64()),
             only_errors: &config.include_exceptions,
             never_errors: &config.exclude_exceptions,
+            unknown_errors: config
+                .unknown_error_names()
+                .into_iter()
+                .map(UnknownError::from)
+                .collect(),
             schedule,
             limit,
         })
@@ -142,6 +181,8 @@ impl<'a> Schedule<'a> {
                 lines.push(format!("  {when} {}", printable(&errors.join(", "))));
             }
         }
+        let unknown = self.unknown_errors.iter();
+        lines.extend(unknown.map(|unknown| format!("  {}", printable(&unknown.text()))));
         let longest = self.schedule.iter().map(|retry| retry.delay[1]).max();
         let table = Table::of(&self.schedule)
             .column(">retry", |retry| retry.retry)

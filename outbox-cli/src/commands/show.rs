@@ -3,7 +3,6 @@
 use clap::Args;
 use jiff::Timestamp;
 use outbox::{Database, operations::Inspected};
-use serde_json::{Value, json};
 
 use crate::{
     failure::{Exit, Failure, Result},
@@ -13,8 +12,9 @@ use crate::{
 };
 
 pub(crate) const JSON: &str = "\
-JSON, one object: record_id, event_id, event, version, key, status, created_at, due_at, completed_at, max_retries, headers,
-payload (the event as JSON), deliveries (as in `outbox list`), failures [{handler, attempt, failed_at, kind, fingerprint, error}].";
+JSON, one object, which `outbox restore` puts back: record_id, event_id, event, version, key, status, created_at, due_at,
+completed_at, max_retries, pinned_max_retries, dedup_key, headers, payload (the event as JSON; payload_text if it is no JSON),
+deliveries (as in `outbox list`), failures [{handler, attempt, failed_at, kind, fingerprint, error}].";
 
 #[derive(Debug, Args)]
 pub(crate) struct ShowArguments {
@@ -25,7 +25,7 @@ pub(crate) struct ShowArguments {
 impl<Db: Database> Session<'_, Db> {
     pub(crate) async fn show(&self, arguments: &ShowArguments) -> Result {
         let found = self.inspect(arguments.id).await?;
-        self.output.print(&json(&found), text(&found))
+        self.output.print(&found, text(&found))
     }
 
     pub(super) async fn inspect(&self, id: i64) -> Result<Inspected> {
@@ -35,28 +35,6 @@ impl<Db: Database> Session<'_, Db> {
         let found = self.operations.inspect(id).await?;
         found.ok_or_else(|| Failure::new(Exit::NotFound, line))
     }
-}
-
-fn json(found: &Inspected) -> Value {
-    let record = &found.record;
-    // A payload that is no JSON is shown as text.
-    let payload = serde_json::from_str(&record.payload);
-    json!({
-        "record_id": record.id,
-        "event_id": record.event_id,
-        "event": record.event,
-        "version": record.version,
-        "key": record.key,
-        "status": found.status,
-        "created_at": record.created_at,
-        "due_at": found.due_at,
-        "completed_at": found.completed_at,
-        "max_retries": record.max_retries,
-        "headers": record.headers,
-        "payload": payload.unwrap_or_else(|_| Value::from(&*record.payload)),
-        "deliveries": found.deliveries,
-        "failures": found.failures,
-    })
 }
 
 fn text(found: &Inspected) -> String {
@@ -75,6 +53,8 @@ fn text(found: &Inspected) -> String {
     fields.extend(found.completed_at.map(|at| ("finished", with_age(at))));
     let retries = record.max_retries;
     fields.extend(retries.map(|most| ("retries", format!("at most {most}"))));
+    let dedup_key = found.dedup_key.clone();
+    fields.extend(dedup_key.map(|key| ("dedup key", key)));
     let headers = record.headers.iter();
     fields.extend(headers.map(|(name, value)| ("header", format!("{name}: {value}"))));
     fields.push(("payload", record.payload.clone()));
@@ -89,6 +69,9 @@ fn text(found: &Inspected) -> String {
         .column(">failures", |delivery| delivery.failure_count)
         .column("blocks its lane", |delivery| {
             if delivery.blocking { "yes" } else { "no" }
+        })
+        .column("failed at", |delivery| {
+            delivery.failed_at.map(to_the_second).unwrap_or_default()
         })
         .column("due", |delivery| {
             delivery.due_at.map(to_the_second).unwrap_or_default()

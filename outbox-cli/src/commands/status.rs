@@ -12,9 +12,9 @@ use crate::{failure::Result, session::Session, snapshot, table::Table, text};
 pub(crate) const JSON: &str = "\
 JSON, one object: pending, scheduled, unhandled, waiting, retrying, failed, completed, discarded; exact (false: completed and
 discarded, or the numbers in events and errors, are estimates); oldest_pending_seconds;
-events [{event, pending, scheduled, unhandled, waiting, retrying, failed}],
-errors [{fingerprint, handler, kind, error, count, oldest_record_id, newest_record_id}] and lanes (as in `outbox lanes`), the
-first ten of each; paused [handler]; instances (how many).";
+events [{event, pending, scheduled, unhandled, waiting, retrying, failed, newest_failed_at}], the events with the most first,
+errors [{fingerprint, handler, kind, error, count, oldest_record_id, newest_record_id, oldest_failed_at, newest_failed_at}] and
+lanes (as in `outbox lanes`), the first ten of each; paused [handler]; instances (how many).";
 
 #[derive(Debug, Args)]
 pub(crate) struct StatusArguments {
@@ -124,6 +124,7 @@ fn event_table(events: &[operations::EventCounts]) -> Option<String> {
         .column(">waiting", |event| text::number(event.waiting))
         .column(">retrying", |event| text::number(event.retrying))
         .column(">failed", |event| text::number(event.failed))
+        .column("newest failure", |event| text::ago(event.newest_failed_at))
         .text()
 }
 
@@ -135,6 +136,7 @@ pub(crate) fn error_table(errors: &[operations::ErrorCount]) -> Option<String> {
         .column("fingerprint", |error| {
             text::shortened(&error.fingerprint, 16)
         })
+        .column("newest failure", |error| text::ago(error.newest_failed_at))
         .column("newest error", |error| text::shortened(&error.error, 60))
         .text()
 }

@@ -12,12 +12,13 @@ use crate::{
     literals,
 };
 
-const KNOWN: [&str; 10] = [
+const KNOWN: [&str; 11] = [
     "id",
     "aliases",
     "timeout",
     "concurrency",
     "when",
+    "validate",
     "fallback",
     "on_permanent_failure",
     "events",
@@ -33,6 +34,7 @@ pub(super) struct HandlerArguments {
     pub(super) timeout: Option<Duration>,
     pub(super) concurrency: Option<u32>,
     pub(super) when: Option<Path>,
+    pub(super) validate: Option<Path>,
     pub(super) fallback: Option<Path>,
     pub(super) skip_on_permanent_failure: bool,
     pub(super) events: Option<Vec<LitStr>>,
@@ -72,6 +74,7 @@ impl HandlerArguments {
             "timeout" => "timeout = \"30s\"",
             "concurrency" => "concurrency = 8",
             "when" => "when = path::to::guard",
+            "validate" => "validate = path::to::check",
             "fallback" => "fallback = path::to::fallback",
             "on_permanent_failure" => "on_permanent_failure = skip",
             "events" => "events = \"order.*\"",
@@ -93,6 +96,7 @@ impl HandlerArguments {
                 self.concurrency = literals::whole_number("concurrency", 1, value, errors);
             }
             "when" => self.when = literals::path("when", "a function", value, errors).cloned(),
+            "validate" => self.validate = literals::path("validate", "a function", value, errors).cloned(),
             "fallback" => self.fallback = literals::path("fallback", "a function", value, errors).cloned(),
             "on_permanent_failure" => match literals::word(value).map(ToString::to_string) {
                 Some(word) if word == "block" => self.skip_on_permanent_failure = false,

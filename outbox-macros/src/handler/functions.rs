@@ -54,8 +54,8 @@ impl<'m> Functions<'m> {
         }
     }
 
-    /// Decodes the event, calls the guard, makes the arguments and runs the handler. The first failure is
-    /// the outcome.
+    /// Decodes the event, checks it, calls the guard, makes the arguments and runs the handler. The first
+    /// failure is the outcome.
     pub(super) fn invoke(&self) -> TokenStream {
         let Self {
             handler,
@@ -66,6 +66,8 @@ impl<'m> Functions<'m> {
             ..
         } = self;
         let receive = self.receive();
+        let validate = handler.given.validate.as_ref();
+        let validate = validate.map(|path| self.validate(path));
         let guard = handler.given.when.as_ref().map(|guard| self.guard(guard));
         let names: Vec<Ident> = (0..handler.arguments.len())
             .map(|place| variable(&format!("argument{place}")))
@@ -98,11 +100,21 @@ impl<'m> Functions<'m> {
         };
         self.boxed(&quote! {
             #receive
+            #validate
             #guard
             #instance
             #(#arguments)*
             #outcome(#call.await)
         })
+    }
+
+    /// Fails as `Invalid` if the function returns an error.
+    fn validate(&self, path: &Path) -> TokenStream {
+        let (private, at_path) = (&self.paths.private, self.paths.at(path.span()).private);
+        let (event, context) = (&self.event, &self.context);
+        let ty = &self.handler.event;
+        let check = quote_spanned!(path.span()=> #at_path::Validate::<#ty>::check(#path, &#event, #context));
+        quote!(#private::attempt!(#check);)
     }
 
     /// Returns `Outcome::Skipped` if the guard returns `false`.

@@ -22,7 +22,7 @@ pub(crate) enum Policy {
     Inline(Inline),
 }
 
-/// A policy written inline. The builder's defaults apply to everything that is not given.
+/// A policy written inline. Everything that is not given comes from the next weaker place.
 #[derive(Default)]
 pub(crate) struct Inline {
     pub(super) backoff: Option<Backoff>,
@@ -110,8 +110,8 @@ impl Policy {
                 quote_spanned!(value.span()=> #private::policy_by_value(#value))
             }
             Self::Inline(inline) => {
-                let builder = inline.expand(paths);
-                quote!(#private::policy_by_value(#builder))
+                let parts = inline.expand(paths);
+                return quote!(#private::AttributePolicy::Inline(|| #parts));
             }
         };
         quote!(#private::AttributePolicy::Built(|| #built))
@@ -120,7 +120,7 @@ impl Policy {
 
 impl Inline {
     fn expand(&self, paths: &Paths) -> TokenStream {
-        let krate = &paths.krate;
+        let (krate, private) = (&paths.krate, &paths.private);
         let backoff = self.backoff.as_ref().map(Backoff::expand);
         let max_retries = self.max_retries.map(|n| quote!(.max_retries(#n)));
         let max_elapsed = self.max_elapsed.map(|limit| {
@@ -144,7 +144,7 @@ impl Inline {
             .as_ref()
             .map(|predicate| quote_spanned!(predicate.span()=> .retry_if(#predicate)));
         quote! {
-            #krate::Retry::builder()
+            #private::RetryParts::new()
                 #backoff #max_retries #max_elapsed #jitter #(#retry_on)* #(#no_retry_on)* #retry_if
         }
     }

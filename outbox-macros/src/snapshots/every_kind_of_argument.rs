@@ -45,6 +45,10 @@ const _: () = {
                         < AnyEvent as ::renamed::__private::ReceivedEvent >
                         ::receive(context)
                     );
+                    ::renamed::__private::attempt!(
+                        ::renamed::__private::Validate:: < AnyEvent >
+                        ::check(has_an_amount, & event, context)
+                    );
                     if !::renamed::__private::guard(is_large, &event, context) {
                         return ::renamed::__private::Outcome::Skipped;
                     }
@@ -93,8 +97,8 @@ const _: () = {
                 on_permanent_failure: ::renamed::__private::PermanentFailure::Skip,
                 of_trait: ::renamed::__private::Probe::<ChargeCard>::OF_MARKER,
                 of_attribute: ::core::option::Option::Some(
-                    ::renamed::__private::AttributePolicy::Built(|| ::renamed::__private::policy_by_value(
-                        ::renamed::Retry::builder()
+                    ::renamed::__private::AttributePolicy::Inline(|| {
+                        ::renamed::__private::RetryParts::new()
                             .exponential(
                                 ::core::time::Duration::new(0u64, 500000000u32),
                                 2f64,
@@ -105,8 +109,8 @@ const _: () = {
                             .jitter(::renamed::retry::Jitter::Full)
                             .retry_on::<io::Error>()
                             .no_retry_on::<ValidationError>()
-                            .retry_if(is_temporary),
-                    )),
+                            .retry_if(is_temporary)
+                    }),
                 ),
             },
         ];

@@ -37,6 +37,7 @@ fn every_kind_of_argument() {
             timeout = "30s",
             concurrency = 8,
             when = is_large,
+            validate = has_an_amount,
             fallback = refund,
             on_permanent_failure = skip,
             events = ["order.*", "payment.*"],

@@ -1,14 +1,14 @@
 //! Finds values that `serde` accepts and that cannot work.
 //!
 //! The checks take the plain data, so a configuration from code is checked like one from a file. For
-//! a file, the loader finds the place of a mistake by its path. Back-offs that are not in use are
-//! checked too: a delay of zero is a mistake before somebody selects it.
+//! a file, the loader finds the place of a mistake by its path. Back-offs that are not selected
+//! are checked too, for example for a delay of zero.
 
 use std::time::Duration;
 
 use humantime::format_duration as words;
 
-use super::{Config, PolicyConfig, PolicyKind, Retention};
+use super::{Config, PolicyConfig, PolicyKind, Retention, sections::MAX_PARTITIONS};
 use crate::retry::Jitter;
 
 /// A value that cannot work.
@@ -29,6 +29,10 @@ pub(super) fn config(config: &Config) -> Checked {
     }
     if config.processing.max_in_memory < 16 {
         return mistake("processing.max-in-memory", "must be at least 16");
+    }
+    if !(1..=MAX_PARTITIONS).contains(&config.schema_initialization.partitions) {
+        let problem = format!("must be from 1 to {MAX_PARTITIONS}");
+        return mistake("schema-initialization.partitions", problem);
     }
     positive("metrics.sample-interval", config.metrics.sample_interval)?;
     if let Some(default) = &config.retry.default {

@@ -17,6 +17,7 @@ use super::{
 /// | `locking.extension-seconds`, or `stuck-threshold` | [`lease`](Self::lease) | 30 s |
 /// | `locking.refresh-threshold` | [`renew_below`](Self::renew_below) | two thirds of the lease |
 /// | `schema-initialization.enabled` | [`schema_initialization`](Self::schema_initialization) | true |
+/// | `schema-initialization.partitions` | [`SchemaInitializationConfig::partitions`] | 64 |
 /// | `processing.stop-on-first-failure` | [`processing`](Self::processing) | true |
 /// | `processing.retention` | [`Retention`](super::Retention) | 7 days |
 /// | `processing.max-in-memory` | [`ProcessingConfig::max_in_memory`] | 16384 |

@@ -27,7 +27,7 @@ fn not_too_long(duration: Duration) -> Result<Duration, String> {
     Ok(duration)
 }
 
-fn from_number(number: i128, unit: fn(u64) -> Duration) -> Result<Duration, String> {
+pub(super) fn from_number(number: i128, unit: fn(u64) -> Duration) -> Result<Duration, String> {
     if number < 0 {
         return Err("is negative; the minimum is 0".into());
     }
@@ -42,13 +42,19 @@ pub(super) fn to_text(duration: Duration) -> String {
 
 /// A value that is a duration, or may be one. `wanted` is for the error.
 pub(super) trait Timed: Sized {
-    /// The value that stands for no duration, if there is one.
+    /// The value without a duration, if there is one.
     const NOTHING: Option<Self> = None;
 
     fn of_duration(duration: Duration) -> Self;
 
     fn of_text<E: de::Error>(text: &str) -> Result<Self, E> {
         from_text(text).map(Self::of_duration).map_err(E::custom)
+    }
+
+    /// A whole number counts the unit.
+    fn of_number<E: de::Error>(number: i128, unit: fn(u64) -> Duration) -> Result<Self, E> {
+        let duration = from_number(number, unit).map_err(E::custom)?;
+        Ok(Self::of_duration(duration))
     }
 
     fn of_fraction<E: de::Error>(number: f64, wanted: &dyn Expected) -> Result<Self, E> {
@@ -114,8 +120,7 @@ impl<'de, T: Timed> Visitor<'de> for Wanted<T> {
     }
 
     fn visit_i128<E: de::Error>(self, number: i128) -> Result<T, E> {
-        let duration = from_number(number, self.0).map_err(E::custom)?;
-        Ok(T::of_duration(duration))
+        T::of_number(number, self.0)
     }
 
     fn visit_f64<E: de::Error>(self, number: f64) -> Result<T, E> {

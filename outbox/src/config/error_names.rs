@@ -61,6 +61,7 @@ impl ErrorNames {
         self.types.get(name).ok_or_else(|| UnknownErrorName {
             name: name.to_owned(),
             nearest: nearest(name, self.types.keys().map(|known| &**known)).map(str::to_owned),
+            place: None,
         })
     }
 }

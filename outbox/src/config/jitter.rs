@@ -1,4 +1,8 @@
 //! Reads and writes [`Jitter`]: `jitter: 500`, `jitter: full`, `jitter: 0.5`.
+//!
+//! A number with a fraction is a share of the delay, and a whole number counts milliseconds, as in the files of
+//! similar libraries: `jitter: 1000` is one second. `jitter: 1` is refused, because its author may mean either:
+//! the whole delay as a share, or one millisecond, which no file needs. `0` means no jitter either way.
 
 use std::time::Duration;
 
@@ -22,6 +26,10 @@ const MODES: [Jitter; 4] = [
 /// The prefix of a duration that only lengthens delays, as the older policy `jittered` does.
 const ABOVE: &str = "above ";
 
+/// The rest of a sentence.
+const AMBIGUOUS: &str = "could be a share or milliseconds; write 1.0 for up to the whole delay, \"1ms\" for one \
+    millisecond, or \"1s\" for one second";
+
 /// For `#[serde(with)]`.
 pub(super) fn serialize<S: Serializer>(jitter: &Jitter, serializer: S) -> Result<S::Ok, S::Error> {
     match *jitter {
@@ -42,7 +50,7 @@ pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<
     duration::read(
         deserializer,
         Duration::from_millis,
-        "a whole number of milliseconds, text such as \"500ms\", a share from 0.0 to 1.0, or one of `none`, `full`, `equal`, `decorrelated`",
+        "a whole number of milliseconds above 1, text such as \"500ms\", a share from 0.0 to 1.0, or one of `none`, `full`, `equal`, `decorrelated`",
     )
 }
 
@@ -52,6 +60,14 @@ impl Timed for Jitter {
             return Self::None;
         }
         Self::Around(spread)
+    }
+
+    fn of_number<E: de::Error>(number: i128, unit: fn(u64) -> Duration) -> Result<Self, E> {
+        if number == 1 {
+            return Err(E::custom(AMBIGUOUS));
+        }
+        let spread = duration::from_number(number, unit).map_err(E::custom)?;
+        Ok(Self::of_duration(spread))
     }
 
     fn of_bool<E: de::Error>(spread: bool, _: &dyn Expected) -> Result<Self, E> {
@@ -117,7 +133,9 @@ mod tests {
             ("\"decorrelated\"", Jitter::Decorrelated),
             ("0.25", Jitter::Proportional(0.25)),
             ("1.0", Jitter::Proportional(1.0)),
-            ("1", Jitter::Around(Duration::from_millis(1))),
+            ("2", Jitter::Around(Duration::from_millis(2))),
+            ("\"1ms\"", Jitter::Around(Duration::from_millis(1))),
+            ("1000", Jitter::Around(Duration::from_secs(1))),
         ] {
             assert_eq!(read(text).unwrap(), jitter, "{text}");
             let written = serde_json::to_string(&Written(jitter)).unwrap();
@@ -128,6 +146,7 @@ mod tests {
     #[test]
     fn anything_else_is_refused() {
         for text in [
+            "1",
             "-1",
             "-0.5",
             "1.5",

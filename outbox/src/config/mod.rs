@@ -22,6 +22,7 @@ mod jitter;
 #[cfg(feature = "config")]
 mod load;
 mod place;
+pub(crate) mod places;
 mod policy;
 mod retention;
 mod retry;
@@ -41,6 +42,7 @@ pub use policy::{
 };
 pub use retention::Retention;
 pub use retry::RetryConfig;
+pub(crate) use sections::DEFAULT_PARTITIONS;
 pub use sections::{
     LockingConfig, MetricsConfig, ObservabilityConfig, ProcessingConfig, SchemaInitializationConfig,
 };

@@ -9,7 +9,7 @@ use serde::{
     },
 };
 
-use super::{PolicyConfig, error_names::ErrorNames};
+use super::{Place, PolicyConfig, error_names::ErrorNames};
 use crate::retry::{Retry, RetryBuilder};
 
 /// The section `retry`: the default policy, whose keys are directly in the section, and named
@@ -39,11 +39,14 @@ pub struct RetryConfig {
 }
 
 impl Retry {
-    /// A builder that starts with the configured default policy. Without a configured policy:
-    /// exponential from 1 s, doubling up to 60 s, 3 retries.
+    /// A builder that starts with the configured default policy. Without a configured policy it starts with
+    /// that of a handler without any policy; see [`retry::defaults`](crate::retry::defaults).
     ///
-    /// It knows the names of common error types and of every linked `#[error_name]`.
-    /// [`build`](RetryBuilder::build) reports an unknown name.
+    /// It knows the names of common error types and of every linked `#[error_name]`. Other names get their
+    /// types from [`RetryBuilder::error_name`]. If the builder is given to
+    /// [`.retry_policy`](crate::OutboxBuilder::retry_policy) or `.named_policy`, the names of
+    /// [`.error_name`](crate::OutboxBuilder::error_name) count too, whichever call comes first.
+    /// [`build`](RetryBuilder::build) reports an unknown name, with its place in the file.
     ///
     /// ```
     /// use std::time::Duration;
@@ -67,6 +70,14 @@ impl Retry {
 }
 
 impl RetryConfig {
+    /// Where a file has each named policy.
+    pub(crate) fn policy_places(&self) -> BTreeMap<String, Place> {
+        let policies = self.policies.iter();
+        let places =
+            policies.map(|(name, policy)| Some((name.clone(), policy.places.policy.clone()?)));
+        places.flatten().collect()
+    }
+
     /// The `max_retries` that publishing stores with each record, if
     /// [`pin_at_schedule`](Self::pin_at_schedule) is on.
     pub(crate) fn pinned_max_retries(&self) -> Option<u32> {

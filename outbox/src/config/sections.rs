@@ -4,6 +4,12 @@ use std::time::Duration;
 
 use super::{Retention, declare::sections, duration};
 
+/// The number of partitions of new tables. At most one instance per partition has work, and each
+/// partition costs one index look-up per fetch.
+pub(crate) const DEFAULT_PARTITIONS: u16 = 64;
+/// MySQL makes at most 1,000 rows in one statement of the schema.
+pub(crate) const MAX_PARTITIONS: u16 = 512;
+
 sections! {
     /// The section `locking`: how long a lease lasts, and when a process renews it.
     ///
@@ -17,8 +23,9 @@ sections! {
         #[serde(rename = "extension-seconds")]
         #[serde(with = "duration::seconds", skip_serializing_if = "Option::is_none")]
         pub lease: Option<Duration> = None,
-        /// A process renews a lease when less than this time remains. Must be shorter than the lease.
-        /// Default: two thirds of the lease.
+        /// A process renews its leases when less than this time remains of them, and also when it takes a
+        /// partition or has reconnected. A short threshold means few statements, and little time to bridge an
+        /// outage of the database. Must be shorter than the lease. Default: two thirds of the lease.
         #[serde(with = "duration::seconds", skip_serializing_if = "Option::is_none")]
         pub refresh_threshold: Option<Duration> = None,
     }
@@ -28,6 +35,9 @@ sections! {
     pub struct SchemaInitializationConfig {
         /// Whether [`build`](crate::OutboxBuilder::build) creates and migrates the tables. Default: true.
         pub enabled: bool = true,
+        /// The number of partitions of new tables, and the largest number of instances that share the work.
+        /// Tables that exist keep their number. From 1 to 512. Default: 64.
+        pub partitions: u16 = DEFAULT_PARTITIONS,
     }
 
     /// The section `processing`.
@@ -37,7 +47,7 @@ sections! {
         pub stop_on_first_failure: bool = true,
         /// How long completed and discarded records are kept. Default: seven days.
         pub retention: Retention = Retention::default(),
-        /// The most records that a dispatcher holds in memory, running and waiting. Retries that are due
+        /// The largest number of records in memory of a dispatcher, running and waiting. Retries that are due
         /// are not counted. Default: 16384.
         pub max_in_memory: u32 = 16_384,
     }
@@ -56,7 +66,7 @@ sections! {
     }
 
     /// The section `observability`: what log lines and spans may contain. They never contain payloads
-    /// and the texts of errors.
+    /// or the texts of errors.
     #[derive(Eq)]
     pub struct ObservabilityConfig {
         /// Whether they contain the keys of records. A key is often personal data, such as a customer

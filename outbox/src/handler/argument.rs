@@ -67,16 +67,16 @@ impl<'a> FromContext<'a> for &'a HandlerError {
     }
 
     fn requires(requirements: &mut Requirements) {
-        requirements.failure = true;
+        requirements.needs_failure = true;
     }
 }
 
-/// What the arguments of a handler need from the application. The registry collects it at start-up.
+/// The values that the arguments of a handler need. The registry collects them at start-up.
 #[derive(Debug, Default)]
 pub struct Requirements {
     pub(crate) states: Vec<RequiredType>,
     /// An argument is `&HandlerError`, which only a fallback can take.
-    pub(crate) failure: bool,
+    pub(crate) needs_failure: bool,
     /// An argument is a `Tx` of this database type.
     pub(crate) transaction: Option<RequiredType>,
 }

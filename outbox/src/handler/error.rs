@@ -2,13 +2,13 @@
 
 use std::{any::Any, error::Error, fmt, io, iter, time::Duration};
 
-/// Any error in a box, as the standard library does it.
+/// A boxed error of any type.
 pub type BoxError = Box<dyn Error + Send + Sync + 'static>;
 
 /// Why an attempt failed: the handler's own error, and the kind of the failure.
 ///
-/// `?` converts every error type, `anyhow::Error`, boxed errors and strings into it. A handler needs
-/// to name it only to choose the kind:
+/// `?` converts every error type, `anyhow::Error`, boxed errors and strings into it. A handler
+/// needs to name it only to choose the kind:
 ///
 /// ```
 /// use std::time::Duration;
@@ -23,8 +23,8 @@ pub type BoxError = Box<dyn Error + Send + Sync + 'static>;
 /// }
 /// ```
 ///
-/// It is not a [`std::error::Error`] itself, because it could not be converted from every error
-/// then. [`into_error`](Self::into_error) makes one, and so does `?` in a function that returns
+/// It is not a [`std::error::Error`] itself, because then it could not be converted from every
+/// error. [`into_error`](Self::into_error) makes one, and so does `?` in a function that returns
 /// `anyhow::Result`. The kind is kept, however deep in a chain of errors it ends up.
 #[derive(Debug)]
 pub struct HandlerError {
@@ -42,7 +42,8 @@ pub enum FailureKind {
     Permanent,
     /// [`HandlerError::retry_after`]: the record is retried after this delay.
     RetryAfter(Duration),
-    /// [`HandlerError::unavailable`]: the record is retried, and no retry is used up.
+    /// [`HandlerError::unavailable`]: the record is retried, and no retry is used up. Only `max_elapsed`
+    /// ends it.
     Unavailable,
     /// The handler ran longer than its `timeout`.
     TimedOut,
@@ -50,7 +51,7 @@ pub enum FailureKind {
     Panicked,
     /// The payload could not be decoded as the handler's event.
     Undecodable,
-    /// The event's `validate` refused the decoded payload.
+    /// The `validate` of the event or of the handler refused the decoded payload.
     Invalid,
 }
 
@@ -66,7 +67,9 @@ impl HandlerError {
     }
 
     /// A service that the handler needs is down, and the event is not the cause. The record is
-    /// retried with the policy's delays until the service is back. `max_retries` does not apply.
+    /// retried with the policy's delays until the service is back. `max_retries` does not apply. The
+    /// policy's [`max_elapsed`](crate::RetryPolicy::max_elapsed) does, if it has one: when the next retry
+    /// would start too late, the record fails permanently. Without `max_elapsed` there is no limit.
     pub fn unavailable(cause: impl Into<BoxError>) -> Self {
         Self::of_kind(FailureKind::Unavailable, cause)
     }
@@ -109,8 +112,8 @@ impl HandlerError {
         self.chain().find_map(<dyn Error>::downcast_ref)
     }
 
-    /// Converts into a [`std::error::Error`], for functions that return one. When the handler returns
-    /// that error, alone or as the source of another one, the kind is found again.
+    /// Converts into a [`std::error::Error`], for functions that return one. When the handler
+    /// returns that error, alone or as the source of another one, the kind is found again.
     #[must_use]
     pub fn into_error(self) -> impl Error + Send + Sync + 'static {
         Carried(self)
@@ -157,8 +160,8 @@ impl<E: Into<BoxError> + 'static> From<E> for HandlerError {
     }
 }
 
-/// Boxes an error. `anyhow`'s own conversion hides the type of the error inside, and then no rule for
-/// error types would find it. This function keeps the type.
+/// Boxes an error. `anyhow`'s own conversion hides the type of the error inside, and then no rule
+/// for error types would find it. This function keeps the type.
 fn boxed<E: Into<BoxError> + 'static>(error: E) -> BoxError {
     let mut error = Some(error);
     let any: &mut dyn Any = &mut error;
@@ -192,8 +195,8 @@ impl fmt::Display for HandlerError {
     }
 }
 
-/// A [`HandlerError`] as a [`std::error::Error`]. It shows the text of the cause, so `source` is the
-/// cause's source: otherwise that text would be printed twice.
+/// A [`HandlerError`] as a [`std::error::Error`]. It shows the text of the cause, so `source` is
+/// the cause's source: otherwise that text would be printed twice.
 struct Carried(HandlerError);
 
 impl fmt::Debug for Carried {
@@ -224,8 +227,8 @@ pub struct TimedOut {
     pub limit: Duration,
 }
 
-/// The handler, its fallback or its policy panicked. The chain of such a failure contains it, so that
-/// [`retry_on`](crate::retry::RetryBuilder::retry_on) can name it.
+/// The handler, its fallback or its policy panicked. The chain of such a failure contains it, so
+/// that [`retry_on`](crate::retry::RetryBuilder::retry_on) can name it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("panicked: {message}")]
 #[non_exhaustive]

@@ -2,11 +2,16 @@
 
 use super::{Context, FromContext, IntoOutcome, Outcome, Requirements};
 
-/// A function that runs once after a handler has failed permanently.
+/// A function that runs after a handler has failed permanently.
 ///
 /// Its first argument is the event by value. Up to four arguments follow: those that a handler may
 /// take, and `&HandlerError`, the handler's failure. If the fallback succeeds, the handler is done
-/// with the record.
+/// with the record. If it fails, the record has failed permanently; the fallback itself is not retried.
+///
+/// The worker that made the last attempt runs the fallback at once, and writes one result for both. If that
+/// result is not written, because the process died or lost the partition, handler and fallback run again. The
+/// [guide](crate::guide::handlers#after-the-last-attempt) lists when a fallback runs, runs again, and does not
+/// run.
 ///
 /// ```
 /// # use outbox::{outbox_handler, HandlerError, OutboxEvent};

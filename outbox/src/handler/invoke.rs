@@ -140,7 +140,8 @@ impl HandlerEntry {
         let Metadata {
             record, attempt, ..
         } = &context.metadata;
-        decide(outcome, attempt, record.max_retries, self.policy(), now)
+        let max_retries = self.stored_max_retries(record);
+        decide(outcome, attempt, max_retries, self.policy(), now)
     }
 
     /// Whether the fallback runs after this failure. It takes the event, so it cannot run for a payload

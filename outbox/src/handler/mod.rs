@@ -1,4 +1,4 @@
-//! What a handler takes and returns; see the [guide](crate::guide::handlers).
+//! Arguments, results and errors of handlers; see the [guide](crate::guide::handlers).
 //!
 //! | type | purpose |
 //! |---|---|
@@ -11,6 +11,7 @@
 //! | [`HandlerError`], [`FailureKind`] | why an attempt failed |
 //! | [`TimedOut`], [`Panicked`] | the errors of a handler that did not return |
 //! | [`Fallback`] | a function that runs after the handler has failed permanently |
+//! | [`Validate`] | a function that checks the event for one handler |
 
 mod argument;
 mod context;
@@ -21,6 +22,7 @@ mod outcome;
 pub(crate) mod received;
 mod state;
 mod transaction;
+mod validate;
 
 pub use argument::{FromContext, Requirements};
 pub use context::Context;
@@ -31,6 +33,7 @@ pub use received::ReceivedEvent;
 pub use state::State;
 pub(crate) use state::States;
 pub(crate) use transaction::OpenTransaction;
+pub use validate::Validate;
 
 use crate::record::Metadata;
 

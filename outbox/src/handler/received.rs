@@ -46,7 +46,7 @@ impl ReceivedEvent for AnyEvent {
 /// because every other event type has its own name.
 #[diagnostic::on_unimplemented(
     message = "`events = \"..\"` needs an event of type `AnyEvent`, not `{Self}`",
-    label = "this event says its name itself",
+    label = "this event type has its own name",
     note = "remove `events`, or take `outbox::AnyEvent` as the first argument"
 )]
 pub trait ChosenByName {}

@@ -51,9 +51,15 @@ pub(crate) struct States {
 }
 
 impl States {
-    /// Replaces an earlier value of the same type.
     pub(crate) fn insert<T: Send + Sync + 'static>(&mut self, value: T) {
         self.values.insert(TypeId::of::<T>(), Box::new(value));
+    }
+
+    /// Adds the values of another builder. Values of the same type stay.
+    pub(crate) fn merge(&mut self, other: Self) {
+        for (ty, value) in other.values {
+            self.values.entry(ty).or_insert(value);
+        }
     }
 
     pub(crate) fn get<T: 'static>(&self) -> Option<&T> {

@@ -1,7 +1,7 @@
-//! [`Bulk`]: replays or discards many, one short transaction at a time.
+//! [`Bulk`]: replays or discards many records or deliveries, one short transaction at a time.
 
 use super::{
-    DeliveryStatus, Filter, Operations, Paging, RecordStatus, Status,
+    DeliveryStatus, Filter, Operations, Order, Paging, RecordStatus, Status,
     step::{Batch, Step, Verb},
 };
 use crate::{outbox::Result, store::Database};
@@ -32,25 +32,25 @@ impl<'a, Db: Database> Operations<'a, Db> {
     }
 }
 
-/// Replays or discards many. Each call of [`next`](Self::next) is one transaction: dropped between
-/// two calls, or during one, this has changed whole batches and no part of one.
+/// Replays or discards many records or deliveries. Each call of [`next`](Self::next) is one transaction.
+/// If this is dropped, also during a call, each batch is changed either completely or not at all.
 #[derive(Debug)]
 #[must_use = "nothing is changed until `next` is called"]
 pub struct Bulk<'a, Db: Database> {
     operations: Operations<'a, Db>,
     verb: Verb,
     filter: Filter,
-    /// Nothing is read twice.
+    /// Starts after the last item that was read, so that no item is read twice.
     paging: Paging,
-    /// The highest id that the filter selected at the start. Deliveries that fail again after the
-    /// start are left for the next call.
+    /// The highest id that the filter selected at the first call of `next`. Higher ids are not
+    /// changed.
     until: Option<i64>,
 }
 
 impl<'a, Db: Database> Bulk<'a, Db> {
     fn new(operations: Operations<'a, Db>, verb: Verb, filter: &Filter) -> Self {
         let mut filter = filter.clone();
-        // Of all statuses, only failed deliveries wait for a person.
+        // Only failed deliveries wait for an operator.
         filter.status.get_or_insert(DeliveryStatus::Failed.into());
         Self {
             operations,
@@ -61,15 +61,15 @@ impl<'a, Db: Database> Bulk<'a, Db> {
         }
     }
 
-    /// How many one transaction changes, from 1 to 1,000; 500 by default. Call it before the first
+    /// How many items one transaction changes, from 1 to 1,000. Default: 500. Call it before the first
     /// [`next`](Self::next).
     pub fn batch_size(mut self, size: u32) -> Self {
         self.paging = Paging::oldest(size);
         self
     }
 
-    /// Changes the next batch and returns how many it changed. Returns `None` when nothing is left of
-    /// what was there at the first call.
+    /// Changes the next batch and returns how many items it changed. Returns `None` after the last item
+    /// that existed at the first call.
     ///
     /// # Errors
     /// When the database fails. Batches that were changed before stay changed.
@@ -82,14 +82,19 @@ impl<'a, Db: Database> Bulk<'a, Db> {
             Some(until) => until,
             None => {
                 let newest = operations.select(filter, Paging::newest(1)).await?;
-                newest.first().map_or(0, |item| item.cursor().0)
+                newest
+                    .first()
+                    .map_or(0, |item| item.cursor(Order::Published).id)
             }
         };
         self.until = Some(until);
         let items = operations.select(filter, self.paging).await?;
         let mut batch = Batch::default();
-        for item in items.iter().filter(|item| item.cursor().0 <= until) {
-            self.paging = self.paging.after(item.cursor());
+        for item in items
+            .iter()
+            .filter(|item| item.cursor(Order::Published).id <= until)
+        {
+            self.paging = self.paging.after(item.cursor(Order::Published));
             batch.records.push(item.record_id);
             let delivery = item.delivery.as_ref();
             batch

@@ -19,7 +19,7 @@ use crate::{
 pub enum Change {
     /// The change was made.
     Applied,
-    /// There is no such record, or nothing in it for this handler. Nothing was changed.
+    /// There is no such record, or it has no delivery of this handler. Nothing was changed.
     NotFound,
     /// The record or delivery has this status, which the change does not apply to. Nothing was
     /// changed.
@@ -27,8 +27,8 @@ pub enum Change {
 }
 
 impl<Db: Database> Operations<'_, Db> {
-    /// Gives the record to this handler again, now: a failed delivery with all its retries, a
-    /// retrying one before its time. The records behind it wait until it succeeds.
+    /// Makes the delivery of this handler due now. A failed delivery gets all its retries again. A
+    /// retrying delivery does not wait for its time. Later records of the lane wait until it succeeds.
     ///
     /// [`Change::NotFound`]: no such record, or the handler never left it unfinished.
     ///
@@ -47,8 +47,8 @@ impl<Db: Database> Operations<'_, Db> {
         self.change_record(Verb::Replay, record_id).await
     }
 
-    /// Replays all that the filter selects: deliveries that are failed or retrying, or scheduled
-    /// records; without a status, failed deliveries. Returns how many.
+    /// Replays everything that the filter selects: failed or retrying deliveries, or scheduled records.
+    /// Without a status it selects failed deliveries. Returns how many.
     ///
     /// Works in many short transactions. A call that is interrupted has replayed a part, and can be
     /// repeated. See [`replaying`](Self::replaying) for one transaction at a time.
@@ -59,8 +59,8 @@ impl<Db: Database> Operations<'_, Db> {
         self.replaying(filter).finish().await
     }
 
-    /// Discards the record for this handler, which does not get it again. The next record of its
-    /// lane runs. The record is discarded when no other handler has to finish it.
+    /// Discards the delivery of this handler, so that the handler does not get the record again. The
+    /// next record of the lane runs. The record is discarded when no other handler has to finish it.
     ///
     /// [`Change::NotFound`]: no such record, or the handler never left it unfinished.
     ///
@@ -78,9 +78,9 @@ impl<Db: Database> Operations<'_, Db> {
         self.change_record(Verb::Discard, record_id).await
     }
 
-    /// Discards all that the filter selects: deliveries that are waiting, retrying or failed, or
-    /// records that are pending, scheduled or unhandled; without a status, failed deliveries.
-    /// Returns how many.
+    /// Discards everything that the filter selects: waiting, retrying or failed deliveries, or pending,
+    /// scheduled or unhandled records. Without a status it selects failed deliveries. Returns how
+    /// many.
     ///
     /// Works in many short transactions. A call that is interrupted has discarded a part, and can be
     /// repeated. See [`discarding`](Self::discarding) for one transaction at a time.
@@ -104,7 +104,7 @@ impl<Db: Database> Operations<'_, Db> {
             return Ok(Change::NotFound);
         }
         ask!(self, Operation::Pause, pause(handler))?;
-        self.tell(Signal::PauseChanged);
+        self.wake_dispatcher(Signal::PauseChanged);
         tracing::info!(handler, "handler paused");
         Ok(Change::Applied)
     }
@@ -117,7 +117,7 @@ impl<Db: Database> Operations<'_, Db> {
         if handler.contains('\0') || !ask!(self, Operation::Resume, resume(handler))? {
             return Ok(Change::NotFound);
         }
-        self.tell(Signal::PauseChanged);
+        self.wake_dispatcher(Signal::PauseChanged);
         tracing::info!(handler, "handler resumed");
         Ok(Change::Applied)
     }
@@ -157,7 +157,7 @@ impl<Db: Database> Operations<'_, Db> {
 
     /// Changes the record and all its deliveries.
     async fn change_record(&self, verb: Verb, record_id: i64) -> Result<Change> {
-        // First as a whole. A record that a dispatcher split before this statement has deliveries.
+        // First the whole record. If a dispatcher has split it by now, its deliveries are changed.
         if self.apply(Step::Records(verb, &[record_id])).await? > 0 {
             match verb {
                 Verb::Replay => tracing::info!(record_id, "record is due now"),
@@ -177,13 +177,13 @@ impl<Db: Database> Operations<'_, Db> {
         self.record_conflict(record_id).await
     }
 
-    /// The status that the record has instead of one that can be changed.
+    /// The result for a record whose status does not allow the change.
     async fn record_conflict(&self, record_id: i64) -> Result<Change> {
         let status = ask!(self, Operation::Inspect, record_status(record_id))?;
         Ok(status.map_or(Change::NotFound, |status| Change::Conflict(status.into())))
     }
 
-    /// Ids and statuses of the record's deliveries, of one handler or of all.
+    /// Ids and statuses of the record's deliveries, of one handler or of all handlers.
     async fn deliveries_of(
         &self,
         record_id: i64,

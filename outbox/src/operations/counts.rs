@@ -1,7 +1,9 @@
-//! How much there is: [`Operations::counts`], by event and by error, each [exactly or
+//! Counts of records and deliveries by status, by event and by error, [exact or
 //! estimated](Precision).
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{cmp::Reverse, collections::BTreeMap, time::Duration};
+
+use jiff::Timestamp;
 
 use super::{
     Breakdown, Counts, DeliveryStatus, ErrorCount, EventCounts, Operations, RecordStatus, Status,
@@ -14,14 +16,14 @@ use crate::{
     store::{Database, OPEN, Operator, SAMPLE_END, SampleExtent, StatusCount, StatusSample, Table},
 };
 
-/// How much is read for a count.
+/// How many rows a count reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Precision {
-    /// Everything, which takes around a second per million records.
+    /// All rows, which takes around a second per million records.
     Exact,
-    /// A part that does not grow with the tables: cheap enough to be asked for every few seconds.
-    /// Where there is little, this is exact too.
+    /// A number of rows that does not grow with the tables: cheap enough for a call every few seconds.
+    /// With few rows, the count is exact too.
     Estimated,
 }
 
@@ -33,14 +35,14 @@ impl Counts {
     }
 
     pub(super) fn add(&mut self, one: &StatusCount) {
-        if let Some(place) = self.place(one.status) {
-            *place += one.count;
+        if let Some(count) = self.count_mut(one.status) {
+            *count += one.count;
         }
     }
 
-    /// The count of a status. Split records are counted as their deliveries, finished deliveries
-    /// as their record: they have none.
-    pub(super) fn place(&mut self, status: Status) -> Option<&mut u64> {
+    /// The count of a status. Split records have none, because their deliveries are counted. Finished
+    /// deliveries have none, because their record is counted.
+    pub(super) fn count_mut(&mut self, status: Status) -> Option<&mut u64> {
         Some(match status {
             Status::Record(RecordStatus::Pending) => &mut self.pending,
             Status::Record(RecordStatus::Scheduled) => &mut self.scheduled,
@@ -58,14 +60,15 @@ impl Counts {
     }
 
     fn get(mut self, status: Status) -> u64 {
-        self.place(status).map_or(0, |count| *count)
+        self.count_mut(status).map_or(0, |count| *count)
     }
 }
 
 impl EventCounts {
-    fn of((event, counts): (String, Counts)) -> Self {
+    fn of((event, (counts, newest_failed_at)): (String, (Counts, Option<Timestamp>))) -> Self {
         Self {
             event,
+            newest_failed_at,
             pending: counts.pending,
             scheduled: counts.scheduled,
             unhandled: counts.unhandled,
@@ -74,12 +77,16 @@ impl EventCounts {
             failed: counts.failed,
         }
     }
+
+    fn total(&self) -> u64 {
+        let records = self.pending + self.scheduled + self.unhandled;
+        records + self.waiting + self.retrying + self.failed
+    }
 }
 
 impl<Db: Database> Operations<'_, Db> {
-    /// How much there is, by what it waits for. [Estimated](Precision::Estimated): what is not
-    /// finished is counted from small indexes; how much is kept of what is finished is estimated
-    /// from samples.
+    /// The number of records and deliveries of each status. [Estimated](Precision::Estimated):
+    /// unfinished statuses are counted in small indexes; finished records are estimated from samples.
     ///
     /// ```
     /// # use outbox::operations::Precision;
@@ -97,12 +104,12 @@ impl<Db: Database> Operations<'_, Db> {
         ask!(self, Operation::Count, status_counts(precision))
     }
 
-    /// How much of each event is not finished, in the order of their names: records that are
-    /// pending, scheduled or unhandled, and deliveries that are waiting, retrying or failed. An
-    /// event of which everything is finished is not there.
+    /// The unfinished records and deliveries of each event, the event with the most of them first: records
+    /// that are pending, scheduled or unhandled, and deliveries that are waiting, retrying or failed.
+    /// Events without any are left out.
     ///
-    /// [Estimated](Precision::Estimated): of a status with more than 10,000, the oldest and the
-    /// newest 5,000 stand for all.
+    /// [Estimated](Precision::Estimated): a status with more than 10,000 rows is estimated from its
+    /// oldest and newest 5,000 rows. Failed deliveries are oldest and newest by the time of their failure.
     ///
     /// ```
     /// # use outbox::operations::Precision;
@@ -120,10 +127,10 @@ impl<Db: Database> Operations<'_, Db> {
         ask!(self, Operation::Count, event_counts(precision))
     }
 
-    /// Failed deliveries by what went wrong, the most frequent first; the first 1,000.
+    /// Failed deliveries by the fingerprint of their error, the most frequent first; the first 1,000.
     ///
-    /// [Estimated](Precision::Estimated): of more than 10,000 failed deliveries, the oldest and the
-    /// newest 5,000 stand for all.
+    /// [Estimated](Precision::Estimated): more than 10,000 failed deliveries are estimated from the 5,000
+    /// that failed first and the 5,000 that failed last.
     ///
     /// # Errors
     /// When the database fails.
@@ -131,22 +138,17 @@ impl<Db: Database> Operations<'_, Db> {
         ask!(self, Operation::Count, error_counts(precision))
     }
 
-    /// How long ago the oldest pending record was published, by the database's clock: how far
-    /// behind the handlers are. Cheap enough to be asked for every few seconds.
+    /// The time since the oldest pending record was published, on the database's clock. It is the lag of
+    /// the handlers. Cheap enough for a call every few seconds.
     ///
     /// # Errors
     /// When the database fails.
     pub async fn oldest_pending_age(&self) -> Result<Option<Duration>> {
-        let oldest = ask!(
-            self,
-            Operation::Overview,
-            oldest_pending(crate::outbox::PARTITIONS)
-        )?;
+        let oldest = ask!(self, Operation::Overview, oldest_pending())?;
         Ok(oldest.map(|(micros, _)| Duration::from_micros(u64::try_from(micros).unwrap_or(0))))
     }
 
-    /// The id of the newest record that is kept; zero if there is none. Its growth is how much is
-    /// published.
+    /// The id of the newest stored record; zero if there is none. It grows with each published record.
     ///
     /// # Errors
     /// When the database fails.
@@ -173,7 +175,7 @@ impl<Db: Database> Operator<'_, Db> {
         let samples = Samples::many(lowest, newest);
         let within = self.statuses_within(Table::Record, &samples.ranges);
         for mut one in within.await? {
-            // What is not finished was counted.
+            // Unfinished statuses were counted above.
             if let Status::Record(RecordStatus::Completed | RecordStatus::Discarded) = one.status {
                 one.count = samples.scaled(one.count);
                 counts.add(&one);
@@ -195,16 +197,21 @@ impl<Db: Database> Operator<'_, Db> {
                 (samples_of(totals), totals)
             }
         };
-        let mut events: BTreeMap<String, Counts> = BTreeMap::new();
+        let mut events: BTreeMap<String, (Counts, Option<Timestamp>)> = BTreeMap::new();
         if !samples.is_empty() {
             for mut one in scaled(self.events_of(&samples).await?, totals) {
                 let event = one.event.take().unwrap_or_default();
-                events.entry(event).or_default().add(&one);
+                let (counts, newest_failed_at) = events.entry(event).or_default();
+                counts.add(&one);
+                *newest_failed_at = one.newest_failed_at.max(*newest_failed_at);
             }
         }
         let is_sampled = |sample: &StatusSample| sample.extent == SampleExtent::Ends;
+        let mut items: Vec<EventCounts> = events.into_iter().map(EventCounts::of).collect();
+        // Stable: events with the same number stay in the order of their names.
+        items.sort_by_key(|event| Reverse(event.total()));
         Ok(Breakdown {
-            items: events.into_iter().map(EventCounts::of).collect(),
+            items,
             exact: !samples.iter().any(is_sampled),
         })
     }
@@ -230,7 +237,7 @@ impl<Db: Database> Operator<'_, Db> {
     }
 }
 
-/// How much is read of what is unfinished.
+/// The samples to read of unfinished statuses.
 fn samples_of(totals: Counts) -> Vec<StatusSample> {
     let sample = |status| {
         let total = totals.get(status);
@@ -248,7 +255,7 @@ fn extent(count: u64) -> SampleExtent {
     }
 }
 
-/// Where the ends of a status were read, they stand for all of it.
+/// Scales the counts of statuses of which only the ends were read.
 fn scaled(mut counted: Vec<StatusCount>, totals: Counts) -> Vec<StatusCount> {
     let seen = Counts::of(&counted);
     for one in &mut counted {
@@ -269,11 +276,12 @@ mod tests {
             status: status.into(),
             event: Some(event.to_owned()),
             count,
+            newest_failed_at: None,
         }
     }
 
     #[test]
-    fn what_was_seen_stands_for_all_of_its_status_and_no_other() {
+    fn a_sample_is_scaled_to_the_total_of_its_status() {
         let totals = Counts {
             pending: 7,
             failed: 200_000,

@@ -1,16 +1,18 @@
 //! Reading records, deliveries, lanes and instances.
 
+use jiff::Timestamp;
+
 use super::{
-    BlockedLane, Cursor, Filter, Inspected, Instance, Listed, Operations, Page, Paging, Status,
-    operations::ask,
+    BlockedLane, Cursor, DeliveryStatus, Filter, Inspected, Instance, Listed, Operations, Order,
+    Page, Paging, Status, operations::ask,
 };
 use crate::{
     outbox::error::{DbContext as _, Operation, Result},
-    store::{Database, ListQuery, micros},
+    store::{Database, ListQuery, as_micros},
 };
 
 impl<Db: Database> Operations<'_, Db> {
-    /// Records or deliveries, page by page.
+    /// Lists records or deliveries, page by page.
     ///
     /// ```
     /// # use outbox::{Outbox, Result, operations::{Filter, Paging, RecordStatus}};
@@ -32,7 +34,7 @@ impl<Db: Database> Operations<'_, Db> {
     /// When the database fails.
     pub async fn list(&self, filter: &Filter, paging: Paging) -> Result<Page> {
         let limit = usize::try_from(paging.limit).unwrap_or(usize::MAX);
-        // One more than asked for tells whether there is a next page.
+        // One item more than the limit shows whether there is a next page.
         let one_more = Paging {
             limit: paging.limit + 1,
             ..paging
@@ -40,7 +42,8 @@ impl<Db: Database> Operations<'_, Db> {
         let mut items = self.select(filter, one_more).await?;
         let has_more = items.len() > limit;
         items.truncate(limit);
-        let next = items.last().filter(|_| has_more).map(Listed::cursor);
+        let next = items.last().filter(|_| has_more);
+        let next = next.map(|item| item.cursor(paging.order));
         Ok(Page { items, next })
     }
 
@@ -59,7 +62,7 @@ impl<Db: Database> Operations<'_, Db> {
         ask!(self, Operation::Count, count(filter.status, query))
     }
 
-    /// Everything that is stored of one record, with its payload.
+    /// One record with its payload, its deliveries and its failures.
     ///
     /// # Errors
     /// When the database fails.
@@ -67,8 +70,8 @@ impl<Db: Database> Operations<'_, Db> {
         ask!(self, Operation::Inspect, inspect(record_id))
     }
 
-    /// Lanes in which a failed or retrying delivery blocks the records after it; those with the most
-    /// waiting records first. At most `limit`, from 1 to 1,000.
+    /// Lanes in which a failed or retrying delivery blocks the records after it. Lanes with the most
+    /// waiting records come first. At most `limit` lanes, clamped to 1 to 1,000.
     ///
     /// # Errors
     /// When the database fails.
@@ -94,8 +97,8 @@ impl<Db: Database> Operations<'_, Db> {
         ask!(self, Operation::List, blocked_lanes(status, query))
     }
 
-    /// The processes that run a dispatcher, the oldest first. One that was killed is listed until
-    /// another has taken over.
+    /// The processes that run a dispatcher, the oldest first. A killed process is listed until another
+    /// process takes its partitions.
     ///
     /// # Errors
     /// When the database fails.
@@ -103,37 +106,49 @@ impl<Db: Database> Operations<'_, Db> {
         ask!(self, Operation::List, instances())
     }
 
-    /// A page of what the filter selects.
+    /// A page of the items that the filter selects.
     pub(super) async fn select(&self, filter: &Filter, paging: Paging) -> Result<Vec<Listed>> {
         if filter.matches_nothing() {
             return Ok(Vec::new());
         }
+        let status = match (paging.order, filter.status) {
+            (Order::Failed, None) => Some(DeliveryStatus::Failed.into()),
+            (Order::Failed, Some(Status::Record(_))) => return Ok(Vec::new()),
+            (Order::Published | Order::Failed, status) => status,
+        };
         let query = filter.query(paging);
-        ask!(self, Operation::List, list(filter.status, query))
+        ask!(self, Operation::List, list(status, query))
     }
 }
 
 impl Filter {
     /// The filter as the statements take it.
     fn query(&self, paging: Paging) -> ListQuery<'_> {
-        let start = if paging.newest_first { i64::MAX } else { 0 };
         ListQuery {
             event: self.event.as_deref(),
             handler: self.handler.as_deref(),
             key: self.key.as_deref(),
             fingerprint: self.fingerprint.as_deref(),
-            older_than: self.older_than.map(micros),
+            older_than: self.older_than.map(as_micros),
+            failed_since: self.failed_since.map(as_micros),
+            order: paging.order,
             newest_first: paging.newest_first,
-            after: paging.after.map_or(start, |cursor| cursor.0),
+            after: paging.after,
             limit: paging.limit.into(),
         }
     }
 }
 
 impl Listed {
-    /// The place of this item in the list.
-    pub(super) fn cursor(&self) -> Cursor {
+    /// The position of this item in a list with this order.
+    pub(super) fn cursor(&self, order: Order) -> Cursor {
         let delivery = self.delivery.as_ref();
-        Cursor(delivery.map_or(self.record_id, |delivery| delivery.id))
+        let failed_at = delivery
+            .filter(|_| order == Order::Failed)
+            .and_then(|delivery| delivery.failed_at);
+        Cursor {
+            id: delivery.map_or(self.record_id, |delivery| delivery.id),
+            failed_at: failed_at.map(Timestamp::as_microsecond),
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! [`Operations`]: what a person on call looks at and changes.
+//! [`Operations`]: the interface for people on call.
 
 use std::fmt;
 
@@ -9,8 +9,9 @@ use crate::{
     store::{Database, Operator, TableNames},
 };
 
-/// What a person on call looks at and changes; see [`Outbox::operations`](crate::outbox::Outbox::operations),
-/// and [`Tables`](super::Tables) for programs without an outbox of their own.
+/// The interface for people on call: count, list, replay, discard, pause. See
+/// [`Outbox::operations`](crate::outbox::Outbox::operations), and [`Tables`](super::Tables) for programs
+/// without an outbox of their own.
 ///
 /// ```
 /// # use outbox::{Outbox, OutboxEvent, Registry};
@@ -44,7 +45,7 @@ use crate::{
 /// let page = operations.list(&failed, Paging::newest(50)).await?;
 /// for item in page.items {
 ///     if let Change::Conflict(now) = operations.discard(item.record_id, "charge-card").await? {
-///         println!("{} is {now} meanwhile", item.record_id);
+///         println!("{} is already {now}", item.record_id);
 ///     }
 /// }
 /// # Ok(())
@@ -53,7 +54,7 @@ use crate::{
 pub struct Operations<'a, Db: Database> {
     pub(crate) pool: &'a Pool<Db>,
     pub(crate) names: &'a TableNames,
-    /// Calls the dispatcher of this process, if there can be one.
+    /// The signals of the dispatcher of this process. `None` in a program without an outbox.
     pub(crate) signals: Option<&'a WakeSignals>,
 }
 
@@ -73,8 +74,8 @@ impl<Db: Database> Operations<'_, Db> {
         Operator::new(connection, self.names)
     }
 
-    /// Calls the dispatcher of this process, if there can be one.
-    pub(super) fn tell(&self, signal: Signal) {
+    /// Raises a signal for the dispatcher of this process, if it can have one.
+    pub(super) fn wake_dispatcher(&self, signal: Signal) {
         if let Some(signals) = self.signals {
             signals.raise(signal);
         }

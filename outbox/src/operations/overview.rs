@@ -1,4 +1,4 @@
-//! [`Overview`]: what gauges show. Its cost does not depend on the size of the tables.
+//! [`Overview`]: the values of gauges. Its cost does not depend on the size of the tables.
 
 use std::time::Duration;
 
@@ -12,27 +12,27 @@ use crate::{
     store::{Database, Operator, Table},
 };
 
-/// How much there is, and for how long; see [`Operations::overview`].
+/// Counts, blocked lanes and the lag; see [`Operations::overview`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Overview {
-    /// Unfinished statuses are exact below 500 of each, finished ones if there are at most 1,024
-    /// records. Above that, the counts are estimates from samples.
+    /// An unfinished status with fewer than 500 rows is exact. Finished statuses are exact if there are at
+    /// most 1,024 records. Other counts are estimates from samples.
     pub counts: Counts,
-    /// Lanes that wait behind a record that failed for good.
+    /// Lanes that a failed delivery blocks.
     pub blocked_by_failed: u64,
-    /// Lanes that wait behind a record that is to be tried again.
+    /// Lanes that a retrying delivery blocks.
     pub blocked_by_retrying: u64,
-    /// How long ago the oldest pending record was published, by the database's clock.
+    /// The time since the oldest pending record was published, on the database's clock.
     pub oldest_pending: Option<Duration>,
 }
 
-/// How many of each status are counted. How many more there are is estimated.
+/// How many rows of each status are counted. A larger number is estimated.
 const CAP: u32 = 500;
 
 impl<Db: Database> Operations<'_, Db> {
-    /// What the gauges of a dispatcher show. Reads a few thousand rows at most, whatever the size of
-    /// the tables: a few milliseconds.
+    /// The values of the gauges of a dispatcher. Reads at most a few thousand rows, whatever the size of
+    /// the tables. Takes a few milliseconds.
     ///
     /// ```
     /// # async fn print(outbox: &outbox::Outbox<sqlx::Sqlite>) -> outbox::Result<()> {
@@ -60,7 +60,7 @@ impl<Db: Database> Operator<'_, Db> {
         let counted = counts;
 
         let oldest = if counted.pending > 0 {
-            self.oldest_pending(crate::outbox::PARTITIONS).await?
+            self.oldest_pending().await?
         } else {
             None
         };
@@ -81,7 +81,7 @@ impl<Db: Database> Operator<'_, Db> {
             self.estimate(&mut counts, Table::Delivery, all, |_| true)
                 .await?;
         }
-        // Only the head of a lane is retrying or failed and blocks.
+        // Only the head of a lane can block and be retrying or failed. So blocking rows are lanes.
         let blocked_by = |status: DeliveryStatus, all| {
             let mut capped = capped.iter();
             let heads = capped.find(|one| one.counted.status == status.into());
@@ -96,8 +96,8 @@ impl<Db: Database> Operator<'_, Db> {
         })
     }
 
-    /// Estimates the wanted statuses from samples, if they are finished ones or were not counted to
-    /// their end.
+    /// Estimates the wanted statuses from samples, if they are finished statuses or have at least [`CAP`]
+    /// rows.
     async fn estimate(
         &mut self,
         counts: &mut Counts,
@@ -112,7 +112,7 @@ impl<Db: Database> Operator<'_, Db> {
         for one in within {
             use RecordStatus::{Completed, Discarded};
             let is_finished = matches!(one.status, Status::Record(Completed | Discarded));
-            let count = counts.place(one.status);
+            let count = counts.count_mut(one.status);
             if let Some(count) = count.filter(|count| is_finished || is_capped(**count)) {
                 *count = samples.scaled(one.count).max(*count);
             }

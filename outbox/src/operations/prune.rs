@@ -1,4 +1,4 @@
-//! Deleting what is finished: records, commands, messages.
+//! Deletes finished records, and old commands and messages.
 
 use std::time::Duration;
 
@@ -9,11 +9,11 @@ use super::{
 };
 use crate::{
     outbox::error::{DbContext as _, Operation, Result},
-    store::{Database, Prunable, Retained, micros},
+    store::{Database, Prunable, Retained, as_micros},
 };
 
-/// How many records one transaction reads, and deletes at most; how many commands or messages one
-/// statement deletes.
+/// The number of records that one transaction reads, and the largest number of commands or messages
+/// that one statement deletes.
 const BATCH: i64 = 1000;
 
 impl<'a, Db: Database> Operations<'a, Db> {
@@ -45,13 +45,13 @@ impl<'a, Db: Database> Operations<'a, Db> {
     pub fn pruning(&self, older_than: Duration) -> Pruning<'a, Db> {
         Pruning {
             operations: *self,
-            micros: micros(older_than),
+            age_micros: as_micros(older_than),
             after: Some(0),
             within: None,
         }
     }
 
-    /// The same, only of records in partitions that this process still owns.
+    /// The same, with `within` only for records in partitions that this process still owns.
     pub(crate) async fn prune_within(
         &self,
         older_than: Duration,
@@ -59,15 +59,14 @@ impl<'a, Db: Database> Operations<'a, Db> {
     ) -> Result<u64> {
         let (mut pruning, mut deleted) = (self.pruning(older_than), 0);
         pruning.within = within;
-        while let Some(now) = pruning.next().await? {
-            deleted += now;
+        while let Some(count) = pruning.next().await? {
+            deleted += count;
         }
         Ok(deleted)
     }
 
-    /// Deletes commands that were done longer ago than this, with their results. Returns how many.
-    /// A command that comes again is carried out again, so keep them for longer than any client
-    /// repeats a command.
+    /// Deletes commands that ran longer ago than this, with their results. Returns how many. A deleted
+    /// command that comes again runs again, so keep commands for longer than any client repeats them.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -86,7 +85,7 @@ impl<'a, Db: Database> Operations<'a, Db> {
     }
 
     /// Deletes messages of the [`Inbox`](crate::transaction::Inbox) that arrived longer ago than this.
-    /// Returns how many. A message that arrives again is handled again.
+    /// Returns how many. A deleted message that arrives again is handled again.
     ///
     /// # Errors
     /// When the database fails.
@@ -94,10 +93,10 @@ impl<'a, Db: Database> Operations<'a, Db> {
         self.prune_retained(Retained::Messages, older_than).await
     }
 
-    async fn prune_retained(&self, what: Retained, older_than: Duration) -> Result<u64> {
-        let (age, mut all) = (micros(older_than), 0);
+    async fn prune_retained(&self, kind: Retained, older_than: Duration) -> Result<u64> {
+        let (age, mut all) = (as_micros(older_than), 0);
         loop {
-            let deleted = ask!(self, Operation::Prune, prune_retained(what, age, BATCH))?;
+            let deleted = ask!(self, Operation::Prune, prune_retained(kind, age, BATCH))?;
             all += deleted;
             if deleted < BATCH.unsigned_abs() {
                 return Ok(all);
@@ -111,8 +110,9 @@ impl<'a, Db: Database> Operations<'a, Db> {
 #[must_use = "nothing is deleted until `next` is called"]
 pub struct Pruning<'a, Db: Database> {
     operations: Operations<'a, Db>,
-    micros: i64,
-    /// The id of the last record that was read; none at the end.
+    /// The age in microseconds from which on records are deleted.
+    age_micros: i64,
+    /// The id of the last record that was read. `None` at the end.
     after: Option<i64>,
     /// Only records of these partitions, as long as this process owns them.
     within: Option<Within<'a>>,
@@ -125,11 +125,16 @@ impl<Db: Database> Pruning<'_, Db> {
     /// # Errors
     /// When the database fails. Records that were deleted before stay deleted.
     pub async fn next(&mut self) -> Result<Option<u64>> {
-        let Some(mut over) = self.look().await? else {
+        let Some(mut over) = self.read_next().await? else {
             return Ok(None);
         };
         if let Some((_, fence)) = self.within {
-            over.retain(|one| fence.leases.iter().any(|lease| lease.part == one.partition));
+            over.retain(|one| {
+                fence
+                    .leases
+                    .iter()
+                    .any(|lease| lease.partition == one.partition)
+            });
         }
         if over.is_empty() {
             return Ok(Some(0));
@@ -138,28 +143,28 @@ impl<Db: Database> Pruning<'_, Db> {
         self.operations.apply(step).await.map(Some)
     }
 
-    /// The ids that [`next`](Self::next) would have deleted. Nothing is deleted.
+    /// Returns the ids that [`next`](Self::next) would delete. Deletes nothing.
     ///
     /// # Errors
     /// When the database fails.
     pub async fn skip(&mut self) -> Result<Option<Vec<i64>>> {
-        let over = self.look().await?;
+        let over = self.read_next().await?;
         Ok(over.map(|over| over.iter().map(|one| one.id).collect()))
     }
 
-    /// The next records that are over.
-    async fn look(&mut self) -> Result<Option<Vec<Prunable>>> {
+    /// Reads the next [`BATCH`] records, and returns those that are over.
+    async fn read_next(&mut self) -> Result<Option<Vec<Prunable>>> {
         let Some(after) = self.after else {
             return Ok(None);
         };
-        let (operations, age) = (self.operations, self.micros);
-        let mut looked_at = ask!(operations, Operation::Prune, prunable(after, age, BATCH))?;
-        // Ids are in the order of publishing: after a thousand recent records there is no old one,
-        // and the rest of the table need not be read.
-        let has_more = !looked_at.iter().all(|one| one.is_recent);
-        let last = looked_at.last().map(|one| one.id);
+        let (operations, age) = (self.operations, self.age_micros);
+        let mut records = ask!(operations, Operation::Prune, prunable(after, age, BATCH))?;
+        // Ids are in the order of publishing: after a thousand recent records there is no old record,
+        // so the rest of the table need not be read.
+        let has_more = !records.iter().all(|one| one.is_recent);
+        let last = records.last().map(|one| one.id);
         self.after = last.filter(|_| has_more);
-        looked_at.retain(|one| one.is_over);
-        Ok(last.map(|_| looked_at))
+        records.retain(|one| one.is_over);
+        Ok(last.map(|_| records))
     }
 }

@@ -1,17 +1,17 @@
-//! [`Samples`]: ranges of ids that stand for a whole table.
+//! [`Samples`]: ranges of ids from which the counts of a table are estimated.
 
 /// Ranges of ids, evenly spread over a table.
 #[derive(Debug)]
 pub(super) struct Samples {
-    /// First and last id of each.
+    /// The first and the last id of each range.
     pub(super) ranges: Vec<(i64, i64)>,
-    /// How many ids are in the ranges, and how many there are.
+    /// The number of ids in the ranges, and in the table.
     inside: u64,
     all: u64,
 }
 
 impl Samples {
-    /// For a person who asks: 64 ranges of 128 ids.
+    /// For a call of an operator: 64 ranges of 128 ids.
     pub(super) fn many(lowest: i64, newest: i64) -> Self {
         Self::of(lowest, newest, 64 * 128, 128)
     }
@@ -22,7 +22,8 @@ impl Samples {
     }
 
     /// 64 ranges of `width` ids from `lowest` to `newest`, or all ids if there are at most `few`.
-    /// Many narrow ranges say more than a few wide ones: neighbours often have the same status.
+    /// Many narrow ranges estimate better than a few wide ones, because neighbours often have the same
+    /// status.
     fn of(lowest: i64, newest: i64, few: i64, width: i64) -> Self {
         let count = 64;
         let all = newest.saturating_sub(lowest).saturating_add(1).max(1);
@@ -33,7 +34,7 @@ impl Samples {
                 all: 1,
             };
         }
-        // The lowest and the newest ids are among them: most changes happen there.
+        // The ranges include the lowest and the newest ids, where most changes happen.
         let step = (all - width) / (count - 1);
         let range = |n| match n {
             last if last == count - 1 => (newest - width + 1, newest),
@@ -50,13 +51,13 @@ impl Samples {
         self.inside == self.all
     }
 
-    /// What a count in the ranges stands for.
+    /// The estimate for the table of a count in the ranges.
     pub(super) fn scaled(&self, count: u64) -> u64 {
         share(count, self.all, self.inside)
     }
 }
 
-/// `count` of `seen`, as that part of `all`.
+/// `count / seen` of `all`.
 pub(super) fn share(count: u64, all: u64, seen: u64) -> u64 {
     let scaled = u128::from(count) * u128::from(all) / u128::from(seen.max(1));
     u64::try_from(scaled).unwrap_or(u64::MAX)
@@ -67,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn few_are_all_looked_at() {
+    fn a_small_table_is_read_completely() {
         for (lowest, newest) in [(1, 1), (7, 8198), (-5, 5)] {
             let samples = Samples::many(lowest, newest);
             assert_eq!(samples.ranges, [(lowest, newest)]);
@@ -77,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn many_are_sampled_from_end_to_end_without_overlap() {
+    fn a_large_table_is_sampled_from_end_to_end_without_overlap() {
         for (lowest, newest) in [(1, 8193), (100, 1_000_099), (1, i64::MAX), (0, 20_000)] {
             let samples = Samples::many(lowest, newest);
             assert!(!samples.is_exact());
@@ -90,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gauge_looks_at_less() {
+    fn a_gauge_reads_fewer_ids() {
         assert!(Samples::few(1, 1_024).is_exact());
         let samples = Samples::few(1, 1_025);
         assert_eq!(samples.ranges.len(), 64);
@@ -100,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_count_in_the_samples_stands_for_as_many_more_as_there_are() {
+    fn a_count_in_the_samples_is_scaled_to_the_table() {
         let samples = Samples::many(1, 1_000_000);
         assert_eq!(samples.scaled(64 * 128), 1_000_000);
         assert_eq!(samples.scaled(64 * 64), 500_000);

@@ -7,38 +7,38 @@ use crate::{
     store::{Database, Fence, Prunable, Statements},
 };
 
-/// How often a transaction is tried that ends in a deadlock.
-const TRIES: u32 = 5;
+/// How often a transaction that ends in a deadlock is tried.
+const MAX_TRIES: u32 = 5;
 
-/// What an operator does to records and deliveries.
+/// A change that an operator makes to records and deliveries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verb {
-    /// They become due now.
+    /// Makes them due now.
     Replay,
-    /// They are given up.
+    /// Discards them.
     Discard,
 }
 
 /// Ids that one transaction changes.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
-    /// Empty where records are selected.
+    /// Empty if the operator selected records.
     pub(super) deliveries: Vec<i64>,
-    /// The records, or those of the deliveries.
+    /// The selected records, or the records of the deliveries.
     pub(super) records: Vec<i64>,
 }
 
-/// What one transaction does.
+/// The change of one transaction.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Step<'a> {
     /// Replays or discards deliveries. A record whose last unfinished delivery is discarded is
     /// discarded with it.
     Deliveries(Verb, &'a Batch),
-    /// Makes scheduled records due now, or discards records that no handler has started with.
+    /// Makes scheduled records due now, or discards records that no handler has started.
     Records(Verb, &'a [i64]),
-    /// The heads of the lanes of these deliveries become due if they are waiting.
+    /// Makes the heads of the lanes of these deliveries due now if they are waiting.
     ReleaseLaneHeads(&'a [i64]),
-    /// Deletes these finished records. With leases, only those of partitions that are still ours.
+    /// Deletes these finished records. With leases, only in partitions that this process still owns.
     Delete(&'a [Prunable], Option<Within<'a>>),
 }
 
@@ -67,29 +67,28 @@ impl Step<'_> {
 }
 
 impl<Db: Database> Operations<'_, Db> {
-    /// Makes the change. Returns how many rows it changed.
+    /// Runs the transaction of a step. Returns how many rows it changed.
     pub(super) async fn apply(&self, step: Step<'_>) -> Result<u64> {
-        let changed = self.persist(step).await?;
+        let changed = self.run_with_retries(step).await?;
         if let Step::Deliveries(Verb::Discard, batch) = step {
-            // Once more, after the commit: two operators that discard neighbours in one lane at the
-            // same time do not see each other's change, and neither releases the delivery after
-            // both.
-            self.persist(Step::ReleaseLaneHeads(&batch.deliveries))
+            // Again after the commit: two operators that discard neighbours in one lane at the same
+            // time do not see each other's change, and neither releases the delivery after both.
+            self.run_with_retries(Step::ReleaseLaneHeads(&batch.deliveries))
                 .await?;
         }
         if changed > 0 && !matches!(step, Step::Delete(..)) {
-            self.tell(Signal::Requested);
+            self.wake_dispatcher(Signal::Requested);
         }
         Ok(changed)
     }
 
-    /// Runs the transaction, and again if the database ended it because of another one.
-    async fn persist(&self, step: Step<'_>) -> Result<u64> {
+    /// Runs the transaction. Runs it again if it ended in a deadlock.
+    async fn run_with_retries(&self, step: Step<'_>) -> Result<u64> {
         let mut tries = 1;
         loop {
             match self.attempt(step).await {
-                Err(error) if tries < TRIES && is_deadlock(&error) => tries += 1,
-                done => return done.during(step.operation()),
+                Err(error) if tries < MAX_TRIES && is_deadlock(&error) => tries += 1,
+                result => return result.during(step.operation()),
             }
         }
     }
@@ -115,8 +114,8 @@ impl<Db: Database> Operations<'_, Db> {
             Step::Delete(records, within) => {
                 let mut records = records.to_vec();
                 if let Some((sql, fence)) = within {
-                    let held = Db::lock_leases(&mut tx, sql, fence).await?;
-                    records.retain(|record| held.contains(&record.partition));
+                    let owned = Db::lock_leases(&mut tx, sql, fence).await?;
+                    records.retain(|record| owned.contains(&record.partition));
                 }
                 let ids: Vec<i64> = records.iter().map(|record| record.id).collect();
                 self.operator(&mut tx).delete(&ids).await?
@@ -127,7 +126,7 @@ impl<Db: Database> Operations<'_, Db> {
     }
 }
 
-/// Whether the database ended this transaction in favour of another one.
+/// Whether the database ended this transaction to resolve a conflict with another one.
 fn is_deadlock(error: &sqlx::Error) -> bool {
     let code = error.as_database_error().and_then(|error| error.code());
     // 40P01: a deadlock in PostgreSQL. 40001: a deadlock in MySQL, a serialization failure in

@@ -6,6 +6,7 @@ use sqlx::Pool;
 
 use super::{Operations, operations::ask};
 use crate::{
+    config::{Config, DEFAULT_PARTITIONS},
     outbox::error::{DbContext as _, Operation, Result},
     store::{self, Database, Operator, TableNames},
 };
@@ -13,8 +14,8 @@ use crate::{
 /// The tables of an outbox, for programs that have none of its handlers: tools, dashboards, the
 /// command line. Only the methods access the database.
 ///
-/// Running dispatchers notice a change within their `poll-interval`, as they notice every change of
-/// another program.
+/// Running dispatchers notice a change within their `poll-interval`, like every change of another
+/// program.
 ///
 /// ```
 /// use outbox::operations::{Precision, Tables};
@@ -32,10 +33,10 @@ use crate::{
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone)]
 pub struct Tables<Db: Database> {
     pool: Pool<Db>,
     names: TableNames,
+    partitions: u16,
 }
 
 impl<Db: Database> Tables<Db> {
@@ -44,7 +45,8 @@ impl<Db: Database> Tables<Db> {
     pub fn new(pool: Pool<Db>) -> Self {
         Self {
             pool,
-            names: TableNames::usual(),
+            names: TableNames::default(),
+            partitions: DEFAULT_PARTITIONS,
         }
     }
 
@@ -52,13 +54,25 @@ impl<Db: Database> Tables<Db> {
     /// with this prefix.
     ///
     /// # Errors
-    /// When one of them is no plain identifier.
+    /// When the schema or the prefix is not a plain identifier.
     pub fn named(self, schema: Option<String>, prefix: impl Into<String>) -> Result<Self> {
         let names = TableNames::new(schema, prefix.into())?;
         Ok(Self { names, ..self })
     }
 
-    /// What a person on call looks at and changes.
+    /// The number of partitions that [`migrate`](Self::migrate) gives to new tables. Tables that exist keep
+    /// theirs. Default: 64.
+    ///
+    /// # Errors
+    /// When the number is not from 1 to 512.
+    pub fn partitions(self, partitions: u16) -> Result<Self> {
+        let mut config = Config::default();
+        config.schema_initialization.partitions = partitions;
+        config.check()?;
+        Ok(Self { partitions, ..self })
+    }
+
+    /// The interface for people on call: count, list, replay, discard, pause.
     #[must_use]
     pub fn operations(&self) -> Operations<'_, Db> {
         Operations {
@@ -68,22 +82,23 @@ impl<Db: Database> Tables<Db> {
         }
     }
 
-    /// Creates or updates the tables; does nothing if they are up to date. The version that they
-    /// had before; 0 if there were none.
+    /// Creates or updates the tables. Does nothing if they are up to date. Returns the version that they
+    /// had before, or 0 if there were none.
     ///
     /// # Errors
-    /// When the database fails, or the tables are those of a newer version of this library.
+    /// When the database fails, or a newer version of this library has migrated the tables.
     pub async fn migrate(&self) -> Result<i64> {
-        Db::migrate(&self.pool, &self.names).await
+        Db::migrate(&self.pool, &self.names, self.partitions).await
     }
 
-    /// The statements of [`migrate`](Self::migrate), for those who run them by hand.
+    /// The statements of [`migrate`](Self::migrate), to be run by hand.
     #[must_use]
     pub fn schema_sql(&self) -> String {
-        store::printed(&Db::migrations(&self.names))
+        store::as_script(&Db::migrations(&self.names, self.partitions))
     }
 
-    /// The version of the tables, as far as [`migrate`](Self::migrate) has written it down.
+    /// The version that [`migrate`](Self::migrate) stored. `None` if the tables do not exist, or if this
+    /// user may not read them.
     ///
     /// # Errors
     /// When the database cannot be reached.
@@ -92,20 +107,30 @@ impl<Db: Database> Tables<Db> {
         ask!(operations, Operation::SchemaVersion, visible_version())
     }
 
-    /// The version that [`migrate`](Self::migrate) leads to.
+    /// The version that [`migrate`](Self::migrate) updates the tables to.
     #[must_use]
     pub fn newest_schema_version(&self) -> i64 {
-        let steps = Db::migrations(&self.names);
-        steps.iter().map(|step| step.version).max().unwrap_or(0)
+        Db::newest_version(&self.names)
     }
 }
 
 impl<Db: Database> Operator<'_, Db> {
-    /// The version of the tables. None if they do not exist, or if this user may not read them.
+    /// The version of the tables. `None` if they do not exist, or if this user may not read them.
     pub(super) async fn visible_version(&mut self) -> Result<Option<i64>, sqlx::Error> {
         match self.schema_version().await {
             Err(sqlx::Error::Database(_)) => Ok(None),
             found => found,
+        }
+    }
+}
+
+// Not derived: that would ask for a database type that can be cloned.
+impl<Db: Database> Clone for Tables<Db> {
+    fn clone(&self) -> Self {
+        Self {
+            pool: self.pool.clone(),
+            names: self.names.clone(),
+            partitions: self.partitions,
         }
     }
 }

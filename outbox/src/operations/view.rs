@@ -1,9 +1,9 @@
-//! What there is to see. Times serialize as RFC 3339 text, durations as seconds.
+//! The results of operations. Times serialize as RFC 3339 text, durations as seconds.
 
 use std::{fmt, time::Duration};
 
 use jiff::Timestamp;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 use uuid::Uuid;
 
 use super::{Cursor, DeliveryStatus, RecordStatus};
@@ -40,7 +40,7 @@ impl From<DeliveryStatus> for Status {
     }
 }
 
-/// How much there is, by what it waits for.
+/// The number of records and deliveries of each status.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Counts {
@@ -48,24 +48,24 @@ pub struct Counts {
     pub pending: u64,
     /// Records that are due at a later time.
     pub scheduled: u64,
-    /// Records that no handler takes. They wait for a process that has one.
+    /// Records that no handler takes. They wait for a process that has a handler for them.
     pub unhandled: u64,
-    /// Deliveries behind another one of their lane.
+    /// Deliveries that wait for another delivery of their lane.
     pub waiting: u64,
-    /// Deliveries before their next attempt.
+    /// Deliveries that wait for the time of their next attempt.
     pub retrying: u64,
-    /// Deliveries that failed for good.
+    /// Deliveries that failed permanently.
     pub failed: u64,
-    /// Records that every handler is done with, as far as they are kept.
+    /// Records that every handler completed, as long as they are kept.
     pub completed: u64,
-    /// Records that were given up, as far as they are kept.
+    /// Records that were discarded, as long as they are kept.
     pub discarded: u64,
-    /// Whether everything was counted. If not, `completed` and `discarded` are estimates; in an
-    /// [`Overview`](super::Overview) the others may be estimates too.
+    /// Whether all rows were counted. If not, `completed` and `discarded` are estimates. In an
+    /// [`Overview`](super::Overview), the other counts may be estimates too.
     pub exact: bool,
 }
 
-/// How much of one event is not finished.
+/// The unfinished records and deliveries of one event.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct EventCounts {
@@ -75,59 +75,65 @@ pub struct EventCounts {
     pub pending: u64,
     /// Records that are due at a later time.
     pub scheduled: u64,
-    /// Records that no handler takes. They wait for a process that has one.
+    /// Records that no handler takes. They wait for a process that has a handler for them.
     pub unhandled: u64,
-    /// Deliveries behind another one of their lane.
+    /// Deliveries that wait for another delivery of their lane.
     pub waiting: u64,
-    /// Deliveries before their next attempt.
+    /// Deliveries that wait for the time of their next attempt.
     pub retrying: u64,
-    /// Deliveries that failed for good.
+    /// Deliveries that failed permanently.
     pub failed: u64,
+    /// When the newest of the failed deliveries failed.
+    pub newest_failed_at: Option<Timestamp>,
 }
 
 /// Failed deliveries of one handler whose last errors have the same fingerprint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ErrorCount {
-    /// What these errors have in common, with the version of the rule that says so; for
+    /// The fingerprint of these errors, with the version of its rule. Use it with
     /// [`Filter::fingerprint`](super::Filter::fingerprint).
     pub fingerprint: String,
     /// The handler that failed.
     pub handler: String,
-    /// What kind of failure the newest is.
+    /// The kind of the failure of the newest record.
     pub kind: String,
-    /// The newest error.
+    /// The error of the newest record.
     pub error: String,
-    /// How many deliveries.
+    /// The number of deliveries.
     pub count: u64,
-    /// The first record that failed so.
+    /// The first record with this error.
     pub oldest_record_id: i64,
-    /// The last record that failed so.
+    /// The last record with this error.
     pub newest_record_id: i64,
+    /// When the first of these deliveries failed.
+    pub oldest_failed_at: Option<Timestamp>,
+    /// When the last of these deliveries failed.
+    pub newest_failed_at: Option<Timestamp>,
 }
 
-/// How much there is of each kind.
+/// Counts by event or by error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Breakdown<T> {
-    /// One for each kind.
+    /// One item for each event or error.
     pub items: Vec<T>,
-    /// Whether everything was counted. If not, the counts are estimates, and something rare may be
+    /// Whether all rows were counted. If not, the counts are estimates, and rare events or errors may be
     /// missing.
     pub exact: bool,
 }
 
-/// A part of a list.
+/// A page of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Page {
-    /// In the order that was asked for.
+    /// The items, in the order of the [`Paging`](super::Paging).
     pub items: Vec<Listed>,
-    /// Where the next page starts; none if this is the last one.
+    /// The start of the next page. `None` on the last page.
     pub next: Option<Cursor>,
 }
 
-/// A record in a list, or one of its deliveries. Without its payload: see
+/// A record in a list, or one of its deliveries. For its payload, see
 /// [`inspect`](super::Operations::inspect).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
@@ -140,11 +146,11 @@ pub struct Listed {
     pub event: String,
     /// Records of one key are handled in order.
     pub key: String,
-    /// What the record waits for.
+    /// The status of the record.
     pub status: RecordStatus,
     /// When it was published.
     pub created_at: Timestamp,
-    /// From when on it is to be handled, if its publisher gave a time.
+    /// The time from which on it may be handled, if its publisher gave one.
     pub due_at: Option<Timestamp>,
     /// When it was completed or discarded.
     pub completed_at: Option<Timestamp>,
@@ -153,67 +159,76 @@ pub struct Listed {
     pub delivery: Option<Delivery>,
 }
 
-/// A record for one handler that did not finish with it at once.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+/// The row of one handler that did not finish a record at its first attempt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Delivery {
-    #[serde(skip)]
-    pub(crate) id: i64,
+    /// The position in its lane. A delivery that is restored without an id becomes the last of its lane.
+    #[serde(default)]
+    pub id: i64,
     /// The id of the handler.
     pub handler: String,
-    /// What it waits for.
+    /// The status.
     pub status: DeliveryStatus,
-    /// Whether later records of its lane wait behind it.
+    /// Whether later records of its lane must wait for it.
     pub blocking: bool,
-    /// The attempt that is next, or was the last.
+    /// The number of the next attempt, or of the last attempt if no other follows.
     pub attempt: u32,
-    /// How many failures used up a retry.
+    /// The number of failures that used up a retry.
     pub failure_count: u32,
-    /// When the first of them was.
+    /// The time of the first failure of any kind. `max_elapsed` counts from there.
     pub first_failed_at: Option<Timestamp>,
+    /// When its last attempt failed. A replay keeps it.
+    pub failed_at: Option<Timestamp>,
     /// When the next attempt is due.
     pub due_at: Option<Timestamp>,
     /// When it was completed or discarded.
     pub finished_at: Option<Timestamp>,
-    /// What kind of failure the last one was.
+    /// The kind of the last failure.
     pub kind: Option<String>,
-    /// What the last error has in common with others of its kind.
+    /// The fingerprint of the last error.
     pub fingerprint: Option<String>,
     /// The last error.
     pub error: Option<String>,
 }
 
-/// Everything that is stored of one record.
+/// One record with its deliveries and failures. In JSON it is one object, which
+/// [`restore`](super::Operations::restore) puts back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Inspected {
     /// The record with its payload.
     pub record: Record,
-    /// What it waits for.
+    /// The status.
     pub status: RecordStatus,
-    /// From when on it is to be handled, if its publisher gave a time.
+    /// The time from which on it may be handled, if its publisher gave one.
     pub due_at: Option<Timestamp>,
     /// When it was completed or discarded.
     pub completed_at: Option<Timestamp>,
-    /// One for each handler that did not finish with it at once, in the order of their lanes.
+    /// The dedup key of its publisher.
+    pub dedup_key: Option<String>,
+    /// One delivery for each handler that did not finish the record at its first attempt, in the order of
+    /// their ids.
     pub deliveries: Vec<Delivery>,
-    /// What failed, by handler and attempt. The oldest failures of a delivery are forgotten.
+    /// The failed attempts, by handler and attempt. Only the last 50 of each delivery are kept.
     pub failures: Vec<Failure>,
 }
 
 /// One attempt that failed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Failure {
     /// The id of the handler.
     pub handler: String,
-    /// Which attempt it was; 1 is the first.
+    /// The number of the attempt; 1 is the first.
     pub attempt: u32,
     /// When it failed.
     pub failed_at: Timestamp,
-    /// What kind of failure it was.
+    /// The kind of the failure.
     pub kind: String,
-    /// What the error has in common with others of its kind.
+    /// The fingerprint of the error.
     pub fingerprint: String,
     /// The error.
     pub error: String,
@@ -223,14 +238,14 @@ pub struct Failure {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Instance {
-    /// Drawn when it started.
+    /// A random id that the process chose at its start.
     pub id: Uuid,
-    /// When that was.
+    /// When it started.
     pub started_at: Timestamp,
-    /// How long it keeps what it owns if nothing more is heard of it; none if that time is over.
+    /// The time until it counts as dead if it does not renew its leases. `None` if that time has passed.
     #[serde(rename = "expires_in_seconds", serialize_with = "seconds")]
     pub expires_in: Option<Duration>,
-    /// How many partitions of the keys it owns.
+    /// The number of partitions that it owns.
     pub partitions: u64,
 }
 
@@ -242,18 +257,18 @@ pub struct BlockedLane {
     pub key: String,
     /// The id of the handler.
     pub handler: String,
-    /// The record at its head, which the others wait for.
+    /// The record at the head of the lane, which the other records wait for.
     pub record_id: i64,
-    /// What the head waits for.
+    /// The status of the head.
     pub status: DeliveryStatus,
-    /// The head's attempt that is next, or was the last.
+    /// The number of the head's next attempt, or of its last attempt if no other follows.
     pub attempt: u32,
     /// The head's last error.
     pub error: Option<String>,
-    /// How long until the head is tried again; zero if it should have been already.
+    /// The time until the next attempt of the head; zero if it is overdue.
     #[serde(rename = "due_in_seconds", serialize_with = "seconds")]
     pub due_in: Option<Duration>,
-    /// How many deliveries wait behind the head.
+    /// The number of deliveries behind the head.
     pub waiting: u64,
 }
 

@@ -1,4 +1,4 @@
-//! [`OutboxBuilder`]: puts an [`Outbox`] together.
+//! [`OutboxBuilder`]: builds an [`Outbox`].
 
 use std::{
     borrow::Cow,
@@ -9,6 +9,7 @@ use std::{
 };
 
 use sqlx::Pool;
+use tokio::sync::OnceCell;
 
 use super::{
     DbContext as _, Operation, Outbox, Result, Shared, clock, clock::Clock, time::DatabaseTime,
@@ -17,7 +18,10 @@ use crate::{
     config::Config,
     operations::health::Liveness,
     record::limits::Limits,
-    registry::{Registered, Registry, RegistryBuilder},
+    registry::{
+        FailedDelivery, Registered, Registry, RegistryBuilder,
+        setting::{Setting, set_once},
+    },
     retry::IntoPolicy,
     store::{Database, TableNames},
     transaction::Transactions,
@@ -26,12 +30,15 @@ use crate::{
 /// The default retention of commands and messages: seven days.
 const WEEK: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// Puts an [`Outbox`] together.
+/// Builds an [`Outbox`].
 #[must_use = "a builder does nothing until `build`"]
 pub struct OutboxBuilder<Db: Database> {
     pool: Pool<Db>,
-    registry: RegistryBuilder,
-    config: Config,
+    /// The handlers, state and policies that calls of this builder added.
+    own: RegistryBuilder,
+    /// The handlers of [`registry`](Self::registry). Without it: the linked ones.
+    registry: Option<Setting<RegistryBuilder>>,
+    config: Option<Config>,
     schema: Option<String>,
     prefix: String,
     limits: Limits,
@@ -39,18 +46,17 @@ pub struct OutboxBuilder<Db: Database> {
     command_retention: Option<Duration>,
     inbox_retention: Option<Duration>,
     time: DatabaseTime,
+    /// Without a registry, the linked handlers are used.
+    uses_linked: bool,
 }
 
 impl<Db: Database> OutboxBuilder<Db> {
     pub(super) fn new(pool: Pool<Db>) -> Self {
-        #[cfg(feature = "inventory")]
-        let registry = Registry::linked();
-        #[cfg(not(feature = "inventory"))]
-        let registry = Registry::builder();
         Self {
             pool,
-            registry,
-            config: Config::default(),
+            own: Registry::builder(),
+            registry: None,
+            config: None,
             schema: None,
             prefix: "outbox_".to_owned(),
             limits: Limits::default(),
@@ -58,6 +64,7 @@ impl<Db: Database> OutboxBuilder<Db> {
             clock: Arc::new(clock::SystemClock),
             command_retention: Some(WEEK),
             inbox_retention: Some(WEEK),
+            uses_linked: true,
         }
     }
 
@@ -88,56 +95,110 @@ impl<Db: Database> OutboxBuilder<Db> {
         self
     }
 
-    /// Uses these handlers, with their state and policies, instead of the linked ones.
+    /// Uses these handlers, with their state and policies, instead of the linked ones. Other calls of
+    /// this builder add to them, whichever comes first.
+    #[track_caller]
     pub fn registry(mut self, registry: RegistryBuilder) -> Self {
-        self.registry = registry;
+        let setting = Setting::new(registry);
+        let problems = self.own.problems();
+        set_once(&mut self.registry, setting, ".registry(..)", problems);
         self
     }
 
-    fn with_registry(mut self, change: impl FnOnce(RegistryBuilder) -> RegistryBuilder) -> Self {
-        self.registry = change(self.registry);
+    /// Ignores linked handlers that the program does not name.
+    #[cfg(feature = "testing")]
+    pub(crate) fn without_linked(mut self) -> Self {
+        self.uses_linked = false;
+        self
+    }
+
+    fn with_own(mut self, change: impl FnOnce(RegistryBuilder) -> RegistryBuilder) -> Self {
+        self.own = change(self.own);
         self
     }
 
     /// See [`RegistryBuilder::handler`].
     pub fn handler<H: Registered>(self) -> Self {
-        self.with_registry(RegistryBuilder::handler::<H>)
+        self.with_own(RegistryBuilder::handler::<H>)
     }
 
     /// See [`RegistryBuilder::handler_for`].
     pub fn handler_for<H: Registered<E>, E>(self) -> Self {
-        self.with_registry(RegistryBuilder::handler_for::<H, E>)
+        self.with_own(RegistryBuilder::handler_for::<H, E>)
     }
 
     /// See [`RegistryBuilder::state`].
+    #[track_caller]
     pub fn state<T: Send + Sync + 'static>(self, value: T) -> Self {
-        self.with_registry(|registry| registry.state(value))
+        let own = self.own.state(value);
+        Self { own, ..self }
     }
 
     /// See [`RegistryBuilder::retry_policy`].
+    #[track_caller]
     pub fn retry_policy(self, policy: impl IntoPolicy) -> Self {
-        self.with_registry(|registry| registry.retry_policy(policy))
+        let own = self.own.retry_policy(policy);
+        Self { own, ..self }
     }
 
     /// See [`RegistryBuilder::named_policy`].
+    #[track_caller]
     pub fn named_policy(self, name: impl Into<String>, policy: impl IntoPolicy) -> Self {
-        self.with_registry(|registry| registry.named_policy(name, policy))
+        let own = self.own.named_policy(name, policy);
+        Self { own, ..self }
     }
 
     /// See [`RegistryBuilder::error_name`].
     pub fn error_name<E: Error + 'static>(self, name: impl Into<Cow<'static, str>>) -> Self {
-        self.with_registry(|registry| registry.error_name::<E>(name))
+        self.with_own(|registry| registry.error_name::<E>(name))
+    }
+
+    /// Calls a function for each delivery that failed permanently, whatever its handler, in addition to the
+    /// handler's own `fallback`.
+    ///
+    /// ```
+    /// # use outbox::{Database, Outbox, OutboxBuilder, registry::FailedDelivery};
+    /// # fn build<Db: Database>(builder: OutboxBuilder<Db>) -> OutboxBuilder<Db> {
+    /// builder.on_failed(|failed: FailedDelivery| async move {
+    ///     let (handler, event_id) = (failed.handler(), failed.metadata().event_id());
+    ///     println!("{handler} failed at {event_id}: {} ({})", failed.error(), failed.because());
+    /// })
+    /// # }
+    /// ```
+    ///
+    /// - A worker calls it when the failure is final: after the fallback failed, or where there is none. It is
+    ///   not called after a fallback that succeeded, and not after an attempt that will be retried.
+    /// - The failure is written **after** the function has ended. A process that dies in between, or loses the
+    ///   partition, has written nothing: the handler runs again, and after another permanent failure the
+    ///   function is called again. So it is called at least once for each failure that is written. Use
+    ///   `metadata().event_id()` together with `handler()` to recognise a second call.
+    /// - After a replay by a person, another permanent failure leads to another call.
+    /// - It may take 10 s. After that it is cancelled at its current `.await`. A panic is caught. Both are
+    ///   logged and counted by `outbox_failure_hooks_total`, and the failure is written all the same.
+    /// - While it runs, it holds one slot of the handler's `concurrency`. Records of other keys and of other
+    ///   handlers continue.
+    ///
+    /// A second call of this method is an error at [`build`](Self::build).
+    #[track_caller]
+    pub fn on_failed<F, Fut>(self, hook: F) -> Self
+    where
+        F: Fn(FailedDelivery) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = ()> + Send + 'static,
+    {
+        let own = self.own.on_failed(hook);
+        Self { own, ..self }
     }
 
     /// Accepts that there is no handler: for a process that only publishes.
     pub fn allow_empty(self) -> Self {
-        self.with_registry(RegistryBuilder::allow_empty)
+        self.with_own(RegistryBuilder::allow_empty)
     }
 
     /// The settings, among them the default retry policy and whether `build` migrates the tables.
+    #[track_caller]
     pub fn config(mut self, config: Config) -> Self {
-        self.registry = self.registry.config(&config);
-        self.config = config;
+        self.own = self.own.config(&config);
+        self.config = Some(config);
         self
     }
 
@@ -180,17 +241,19 @@ impl<Db: Database> OutboxBuilder<Db> {
     /// # Errors
     /// If a name, the configuration or a handler is wrong, or if the database fails.
     pub async fn build(self) -> Result<Outbox<Db>> {
-        self.config.check()?;
+        let config = self.config.unwrap_or_default();
+        config.check()?;
         let names = TableNames::new(self.schema, self.prefix)?;
         let sql = Db::statements(&names).map_err(sqlx::Error::from);
         let sql = sql.during(Operation::Migrate)?;
         let (pool, clock) = (self.pool.clone(), Arc::clone(&self.clock));
         let transactions = Transactions::with_names(pool, names.clone(), clock);
-        let registry = self
-            .registry
-            .logs_keys(self.config.observability.log_keys)
-            .on_database::<Db>()
-            .build()?;
+        let handlers = match self.registry {
+            Some(registry) => registry.into_value(),
+            None if self.uses_linked => linked(),
+            None => Registry::builder(),
+        };
+        let registry = handlers.merge(self.own).on_database::<Db>().build()?;
         let inner = Arc::new(Shared {
             transactions,
             command_retention: self.command_retention,
@@ -202,25 +265,36 @@ impl<Db: Database> OutboxBuilder<Db> {
             registry,
             pool: self.pool,
             limits: self.limits,
-            pinned_max_retries: self.config.retry.pinned_max_retries(),
+            partitions: OnceCell::new(),
+            pinned_max_retries: config.retry.pinned_max_retries(),
             signals: Arc::default(),
-            running: AtomicBool::default(),
+            is_running: AtomicBool::default(),
             liveness: Arc::new(Liveness::new()),
-            config: self.config,
+            config,
         });
         let outbox = Outbox { inner };
         if outbox.inner.config.schema_initialization.enabled {
             outbox.migrate().await?;
+            outbox.inner.read_partitions().await?;
         }
         Ok(outbox)
     }
+}
+
+/// The handlers that are linked into this program.
+fn linked() -> RegistryBuilder {
+    #[cfg(feature = "inventory")]
+    let registry = Registry::linked();
+    #[cfg(not(feature = "inventory"))]
+    let registry = Registry::builder();
+    registry
 }
 
 impl<Db: Database> fmt::Debug for OutboxBuilder<Db> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OutboxBuilder")
             .field("database", &Db::NAME)
-            .field("registry", &self.registry)
+            .field("own", &self.own)
             .finish_non_exhaustive()
     }
 }

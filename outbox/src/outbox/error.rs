@@ -1,7 +1,9 @@
 //! [`Error`]: everything that can fail on a stored outbox.
 
 use super::named::named;
-use crate::{config::ConfigError, record::EventError, registry::RegistryError};
+use crate::{
+    config::ConfigError, operations::RestoreError, record::EventError, registry::RegistryError,
+};
 
 /// An error of a stored outbox.
 ///
@@ -31,7 +33,7 @@ pub enum Error {
         /// The part that is too long.
         field: Field,
         /// The name of the event.
-        event: &'static str,
+        event: String,
         /// The length in bytes.
         actual: usize,
         /// The greatest allowed length in bytes.
@@ -43,7 +45,7 @@ pub enum Error {
         /// The part that contains it.
         field: Field,
         /// The name of the event.
-        event: &'static str,
+        event: String,
     },
     /// The inbox cannot store this source or message id. Nothing was written.
     #[error("the {field} must have 1 to 255 bytes and no NUL character; it has {bytes} bytes")]
@@ -64,6 +66,14 @@ pub enum Error {
         "no handler is registered; register one, or start no dispatcher in a process that only publishes"
     )]
     NothingToDispatch,
+    /// The tables have no partitions.
+    #[error(
+        "the tables {tables} have no partitions; run `migrate`, or all statements of `schema_sql`"
+    )]
+    NoPartitions {
+        /// The names of the tables.
+        tables: String,
+    },
     /// A dispatcher of this outbox already runs in this process.
     #[error("a dispatcher of this outbox is already running; keep it, or shut it down first")]
     AlreadyRunning,
@@ -90,6 +100,9 @@ pub enum Error {
         /// The newest version that this program supports.
         known: i64,
     },
+    /// A record cannot be restored. Nothing was changed.
+    #[error(transparent)]
+    Restore(#[from] RestoreError),
     /// The test kit could not continue.
     #[cfg(feature = "testing")]
     #[error(transparent)]
@@ -144,6 +157,8 @@ named! {
         Replay = "replay",
         /// Records or deliveries were discarded.
         Discard = "discard",
+        /// An exported record was put back.
+        Restore = "restore",
         /// A handler was paused.
         Pause = "pause",
         /// A paused handler was resumed.
@@ -225,7 +240,7 @@ mod tests {
     fn a_text_says_what_is_too_long_and_what_to_do() {
         let too_long = |field| Error::TooLong {
             field,
-            event: "x",
+            event: "x".to_owned(),
             actual: 300,
             limit: 255,
         };

@@ -7,6 +7,7 @@ pub(crate) mod named;
 #[expect(clippy::module_inception, reason = "the type that names the room")]
 mod outbox;
 mod publish;
+mod raw;
 mod schedule;
 mod time;
 
@@ -14,5 +15,5 @@ pub use builder::OutboxBuilder;
 pub(crate) use error::{DbContext, Operation};
 pub use error::{Error, Result};
 pub use outbox::Outbox;
-pub(crate) use outbox::{PARTITIONS, Shared};
+pub(crate) use outbox::Shared;
 pub use schedule::{Schedule, Scheduled};

@@ -7,21 +7,20 @@ use std::{
 };
 
 use sqlx::Pool;
+use tokio::sync::OnceCell;
 
 use crate::{
     config::{Config, Retention},
     operations::{Operations, health::Liveness},
-    outbox::{OutboxBuilder, Result, clock::Clock, time::DatabaseTime},
+    outbox::{
+        DbContext as _, Error, Operation, OutboxBuilder, Result, clock::Clock, time::DatabaseTime,
+    },
     record::limits::Limits,
     registry::Registry,
     runtime::{fetch::Fetcher, settle::settler::Settler, signals},
     store::{self, Database, Statements, TableNames},
     transaction::Transactions,
 };
-
-/// The number of partitions into which keys are hashed. Each stored record has its partition, so
-/// this number must never change.
-pub(crate) const PARTITIONS: u16 = 64;
 
 /// The stored outbox of one application. Cloning it is cheap: all clones share the same state.
 ///
@@ -49,7 +48,7 @@ pub struct Outbox<Db: Database> {
     pub(crate) inner: Arc<Shared<Db>>,
 }
 
-/// What all clones of an [`Outbox`] and its dispatcher share. The builder makes it; only the fields
+/// The state that all clones of an [`Outbox`] and its dispatcher share. The builder makes it. Only fields
 /// with a lock or an atomic inside change afterwards.
 pub(crate) struct Shared<Db: Database> {
     pub(crate) pool: Pool<Db>,
@@ -59,13 +58,15 @@ pub(crate) struct Shared<Db: Database> {
     /// Publishing, operations and the watcher raise signals here; the event loop takes them.
     pub(crate) signals: Arc<signals::WakeSignals>,
     /// Whether a dispatcher of this outbox runs in this process.
-    pub(crate) running: AtomicBool,
+    pub(crate) is_running: AtomicBool,
     /// The event loop writes it; the health probes read it.
     pub(crate) liveness: Arc<Liveness>,
     pub(super) time: DatabaseTime,
     /// Every statement of publishing and of the dispatcher on these tables.
     pub(crate) sql: Arc<Statements>,
     pub(super) limits: Limits,
+    /// The number of partitions into which keys are hashed, as the tables have it. Read once.
+    pub(super) partitions: OnceCell<u16>,
     /// The `max_retries` of a record whose publisher gave none, if `retry.pin-at-schedule` is on.
     pub(super) pinned_max_retries: Option<u32>,
     pub(crate) clock: Arc<dyn Clock>,
@@ -84,6 +85,39 @@ impl<Db: Database> Shared<Db> {
     pub(crate) fn settler(&self) -> Settler<Db> {
         let (pool, sql) = (self.pool.clone(), Arc::clone(&self.sql));
         Settler::new(pool, sql, self.keeps_completed())
+    }
+
+    /// The number of partitions into which keys are hashed. The tables have it since they were made, so
+    /// all processes agree. The first caller reads it with its own connection.
+    pub(crate) async fn partitions(
+        &self,
+        connection: &mut Db::Connection,
+        operation: Operation,
+    ) -> Result<u16> {
+        let read = async || {
+            let count = Db::partition_count(connection, &self.sql).await;
+            match count.during(operation)? {
+                0 => Err(Error::NoPartitions {
+                    tables: self.names.to_string(),
+                }),
+                count => Ok(count),
+            }
+        };
+        self.partitions.get_or_try_init(read).await.copied()
+    }
+
+    /// The number of partitions, once it was read. The start of a dispatcher reads it.
+    pub(crate) fn known_partitions(&self) -> u16 {
+        self.partitions.get().copied().unwrap_or_default()
+    }
+
+    /// Reads the number of partitions with a connection of the pool, unless it is known.
+    pub(crate) async fn read_partitions(&self) -> Result<u16> {
+        if let Some(known) = self.partitions.get() {
+            return Ok(*known);
+        }
+        let mut connection = self.pool.acquire().await.during(Operation::Migrate)?;
+        self.partitions(&mut connection, Operation::Migrate).await
     }
 
     /// Whether completed records stay in the table for a time.
@@ -144,12 +178,13 @@ impl<Db: Database> Outbox<Db> {
     /// # Errors
     /// If the database fails, or if a newer version of this library has migrated the tables.
     pub async fn migrate(&self) -> Result<()> {
-        let found = Db::migrate(&self.inner.pool, &self.inner.names).await?;
+        let partitions = self.inner.config.schema_initialization.partitions;
+        let found = Db::migrate(&self.inner.pool, &self.inner.names, partitions).await?;
         tracing::info!(tables = %self.inner.names, found, "outbox tables are up to date");
         Ok(())
     }
 
-    /// Tells the dispatcher of this process that a transaction was committed. Usually not needed:
+    /// Wakes the dispatcher of this process, after a transaction was committed. Usually not needed:
     /// the dispatcher notices a [`publish`](Self::publish) of any process within milliseconds, and
     /// every other change within `poll-interval`.
     pub fn wake(&self) {
@@ -159,7 +194,8 @@ impl<Db: Database> Outbox<Db> {
     /// The statements of [`migrate`](Self::migrate), to be run by hand.
     #[must_use]
     pub fn schema_sql(&self) -> String {
-        store::printed(&Db::migrations(&self.inner.names))
+        let partitions = self.inner.config.schema_initialization.partitions;
+        store::as_script(&Db::migrations(&self.inner.names, partitions))
     }
 }
 

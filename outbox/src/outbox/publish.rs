@@ -45,8 +45,11 @@ impl<Db: Database> Outbox<Db> {
             let trace = trace::trace_headers();
             let records = events
                 .iter()
-                .map(|event| self.schedule(event).into_record(&trace));
-            let records = records.collect::<Result<Vec<NewRecord>>>()?;
+                .map(|event| self.schedule(event).checked(&trace));
+            let records = records.collect::<Result<Vec<_>>>()?;
+            let partitions = shared.partitions(connection, Operation::Publish).await?;
+            let records = records.into_iter().map(|record| record(partitions));
+            let records: Vec<NewRecord> = records.collect();
             let inserted = Db::insert_all(connection, &shared.sql, &records).await;
             inserted.during(Operation::Publish)?;
             #[cfg(feature = "testing")]

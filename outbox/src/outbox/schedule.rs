@@ -1,23 +1,27 @@
 //! [`Schedule`]: one event with its options, on its way into the caller's transaction.
 
-use std::{fmt, time::Duration};
+use std::{borrow::Cow, fmt, marker::PhantomData, time::Duration};
 
 use jiff::Timestamp;
 use tracing::{Instrument as _, Span};
 
 use crate::{
-    outbox::{DbContext as _, Operation, Outbox, PARTITIONS, Result},
-    record::{OutboxEvent, Record, partition::partition_of},
+    outbox::{DbContext as _, Operation, Outbox, Result},
+    record::{EventError, OutboxEvent, Partition, Record},
     runtime::signals::Signal,
     store::{Database, Due, NewRecord},
     telemetry::trace::{self, PublishOutcome},
 };
 
-/// An event that is about to be published; see [`Outbox::schedule`].
+/// An event that is about to be published; see [`Outbox::schedule`] and [`Outbox::schedule_raw`].
 #[must_use = "nothing is written until `send`"]
 pub struct Schedule<'a, Db: Database, E> {
     outbox: &'a Outbox<Db>,
-    event: &'a E,
+    /// The name of the event.
+    name: Cow<'static, str>,
+    /// The event as a record, or why it cannot be published.
+    pub(super) record: Result<Record, EventError>,
+    event: PhantomData<fn(E)>,
     key: Option<String>,
     due: Due,
     dedup_key: Option<String>,
@@ -64,10 +68,22 @@ impl<Db: Database> Outbox<Db> {
     ///     Ok(())
     /// }
     /// ```
-    pub fn schedule<'a, E: OutboxEvent>(&'a self, event: &'a E) -> Schedule<'a, Db, E> {
-        Schedule {
-            outbox: self,
-            event,
+    pub fn schedule<E: OutboxEvent>(&self, event: &E) -> Schedule<'_, Db, E> {
+        Schedule::new(self, E::NAME.into(), Record::of(event, &*self.inner.clock))
+    }
+}
+
+impl<'a, Db: Database, E> Schedule<'a, Db, E> {
+    pub(super) fn new(
+        outbox: &'a Outbox<Db>,
+        name: Cow<'static, str>,
+        record: Result<Record, EventError>,
+    ) -> Self {
+        Self {
+            outbox,
+            name,
+            record,
+            event: PhantomData,
             key: None,
             due: Due::Now,
             dedup_key: None,
@@ -75,9 +91,7 @@ impl<Db: Database> Outbox<Db> {
             max_retries: None,
         }
     }
-}
 
-impl<Db: Database, E: OutboxEvent> Schedule<'_, Db, E> {
     /// Uses this key instead of the key of the event.
     pub fn key(mut self, key: impl fmt::Display) -> Self {
         self.key = Some(key.to_string());
@@ -121,7 +135,7 @@ impl<Db: Database, E: OutboxEvent> Schedule<'_, Db, E> {
     /// # Errors
     /// If the event is not valid or too large, before any SQL; or if the database fails.
     pub async fn send(self, connection: &mut Db::Connection) -> Result<Scheduled> {
-        let span = trace::publish(E::NAME, 1);
+        let span = trace::publish(&self.name, 1);
         let write = self.write(connection, &span);
         let result = write.instrument(span.clone()).await;
         let outcome = match &result {
@@ -139,7 +153,9 @@ impl<Db: Database, E: OutboxEvent> Schedule<'_, Db, E> {
     /// [`send`](Self::send) inside its span.
     async fn write(self, connection: &mut Db::Connection, span: &Span) -> Result<Scheduled> {
         let (shared, due) = (&self.outbox.inner, self.due);
-        let record = self.into_record(&trace::trace_headers())?;
+        let record = self.checked(&trace::trace_headers())?;
+        let partitions = shared.partitions(connection, Operation::Publish).await?;
+        let record = record(partitions);
         if shared.config.observability.log_keys {
             span.record("key", &*record.record.key);
         }
@@ -159,32 +175,43 @@ impl<Db: Database, E: OutboxEvent> Schedule<'_, Db, E> {
         })
     }
 
-    /// The row to insert. It belongs to this trace, unless its headers name another.
-    pub(super) fn into_record(self, trace: &[(String, String)]) -> Result<NewRecord> {
+    /// Checks the event. Returns the row to insert, for a number of partitions into which its key is hashed:
+    /// that number may have to be read, and a refused event must leave the transaction usable. The row
+    /// belongs to this trace, unless its headers name another.
+    pub(super) fn checked(
+        self,
+        trace: &[(String, String)],
+    ) -> Result<impl FnOnce(u16) -> NewRecord + use<Db, E>> {
         let shared = &self.outbox.inner;
         let (limits, dedup_key) = (&shared.limits, self.dedup_key);
-        let mut record = Record::of(self.event, &*shared.clock)?;
+        let mut record = self.record?;
         if let Some(key) = self.key {
             record.key = key;
         }
         record.headers.extend(self.headers);
         limits.add_trace(&mut record, trace);
-        record.max_retries = self.max_retries.or(shared.pinned_max_retries);
-        limits.check(E::NAME, &record, dedup_key.as_deref().unwrap_or_default())?;
-        Ok(NewRecord {
-            partition: partition_of(&record.key, PARTITIONS),
+        record.max_retries = self.max_retries;
+        record.pinned_max_retries = shared.pinned_max_retries;
+        limits.check(
+            &self.name,
+            &record,
+            dedup_key.as_deref().unwrap_or_default(),
+        )?;
+        let due = shared.due(self.due);
+        Ok(move |partitions| NewRecord {
+            partition: Partition::of(&record.key, partitions),
             record,
-            due: shared.due(self.due),
+            due,
             dedup_key,
         })
     }
 }
 
-impl<Db: Database, E: OutboxEvent> fmt::Debug for Schedule<'_, Db, E> {
+impl<Db: Database, E> fmt::Debug for Schedule<'_, Db, E> {
     /// Leaves out the key and the headers, which are the user's data.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Schedule")
-            .field("event", &E::NAME)
+            .field("event", &self.name)
             .field("due", &self.due)
             .finish_non_exhaustive()
     }

@@ -1,4 +1,4 @@
-//! [`DatabaseTime`]: the time of the database, as far as the test kit changes it.
+//! [`DatabaseTime`]: the difference between the time of an outbox and the clock of its database.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 

@@ -20,7 +20,7 @@ pub struct Attempt {
     pub number: u32,
     /// The number of earlier failures that used up a retry.
     pub failure_count: u32,
-    /// The time of the first such failure. `max_elapsed` starts there.
+    /// The time of the first failure of any kind, `unavailable` included. `max_elapsed` starts there.
     pub first_failed_at: Option<Timestamp>,
 }
 

@@ -68,12 +68,12 @@ impl FailureKind {
     }
 }
 
-/// Stands before every fingerprint. A fingerprint is stored, so neither the hash nor what it leaves
+/// The prefix of every fingerprint. A fingerprint is stored, so neither the hash nor what it leaves
 /// out may change within a version. A change of either gets the next version: `v2:`.
 const FINGERPRINT_VERSION: &str = "v1:";
 
 /// `v1:` and 16 hexadecimal digits: the FNV-1a hash of the handler, the kind and the text, in which
-/// each run of digits counts as one `0` and what stands between `"` or `` ` `` is left out.
+/// each run of digits counts as one `0` and text between `"` or `` ` `` is left out.
 fn fingerprint(handler: &str, kind: &str, text: &str) -> String {
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
     let mut add = |byte: u8| {

@@ -47,19 +47,14 @@ impl Limits {
     }
 
     /// `dedup_key` is empty if there is none.
-    pub(crate) fn check(
-        &self,
-        event: &'static str,
-        record: &Record,
-        dedup_key: &str,
-    ) -> Result<()> {
+    pub(crate) fn check(&self, event: &str, record: &Record, dedup_key: &str) -> Result<()> {
         let within = |field, actual, limit| {
             if actual <= limit {
                 return Ok(());
             }
             Err(Error::TooLong {
                 field,
-                event,
+                event: event.to_owned(),
                 actual,
                 limit,
             })
@@ -73,6 +68,7 @@ impl Limits {
         // JSON escapes NUL in the payload, and headers are stored as JSON too.
         for (field, text) in [(Field::Key, &*record.key), (Field::DedupKey, dedup_key)] {
             if text.contains('\0') {
+                let event = event.to_owned();
                 return Err(Error::Nul { field, event });
             }
         }

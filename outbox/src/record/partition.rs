@@ -1,11 +1,44 @@
-//! The partition of a key. Partitions divide ownership between processes. They do not affect order,
-//! which is per key.
+//! [`Partition`]: one of the groups into which keys are hashed. Partitions divide ownership between
+//! processes. They do not affect order, which is per key.
 
-/// The partition of a key: its murmur3 hash (`x86_32`, seed 0) modulo the number of partitions.
-/// Each stored record has its partition, so the hash and the number must never change.
-pub(crate) fn partition_of(key: &str, partitions: u16) -> u16 {
-    let hash = murmur3(key.as_bytes()) % u32::from(partitions.max(1));
-    u16::try_from(hash).unwrap_or(0)
+use std::fmt;
+
+use serde::Serialize;
+
+/// One of the groups into which keys are hashed. A type of its own, so that the compiler does not
+/// confuse it with a number of partitions, which is a `u16`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(transparent)]
+pub struct Partition(u16);
+
+impl Partition {
+    pub(crate) const fn new(number: u16) -> Self {
+        Self(number)
+    }
+
+    /// The partition of a key: its murmur3 hash (`x86_32`, seed 0) modulo the number of partitions.
+    /// Each stored record has its partition, so the hash and the number must never change.
+    pub(crate) fn of(key: &str, count: u16) -> Self {
+        let hash = murmur3(key.as_bytes()) % u32::from(count.max(1));
+        Self(u16::try_from(hash).unwrap_or(0))
+    }
+
+    /// The stored number.
+    pub(crate) const fn number(self) -> u16 {
+        self.0
+    }
+
+    /// The index in a list that has an entry for each partition.
+    pub(crate) fn index(self) -> usize {
+        usize::from(self.0)
+    }
+}
+
+/// The number alone, as log lines show it.
+impl fmt::Debug for Partition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
 }
 
 fn murmur3(bytes: &[u8]) -> u32 {
@@ -57,7 +90,7 @@ mod tests {
     fn keys_spread_evenly() {
         let mut counts = [0u32; 64];
         for key in 0..64_000 {
-            counts[usize::from(partition_of(&key.to_string(), 64))] += 1;
+            counts[Partition::of(&key.to_string(), 64).index()] += 1;
         }
         assert!(
             counts.iter().all(|count| (800..1200).contains(count)),
@@ -67,8 +100,15 @@ mod tests {
 
     #[test]
     fn no_number_of_partitions_panics() {
-        assert_eq!(partition_of("key", 0), 0);
-        assert_eq!(partition_of("key", 1), 0);
-        assert!(partition_of("key", u16::MAX) < u16::MAX);
+        assert_eq!(Partition::of("key", 0), Partition::new(0));
+        assert_eq!(Partition::of("key", 1), Partition::new(0));
+        assert!(Partition::of("key", u16::MAX) < Partition::new(u16::MAX));
+    }
+
+    #[test]
+    fn a_partition_is_written_as_its_number() {
+        let partitions = [3, 17].map(Partition::new);
+        assert_eq!(format!("{partitions:?}"), "[3, 17]");
+        assert_eq!(serde_json::to_string(&partitions).unwrap(), "[3,17]");
     }
 }

@@ -51,6 +51,9 @@ pub struct Record {
     pub created_at: Timestamp,
     /// The `max_retries` of the publisher. It takes precedence over the policies of handlers.
     pub max_retries: Option<u32>,
+    /// The `max-retries` of the publisher's configuration, if `retry.pin-at-schedule` is on. It counts
+    /// for handlers whose number of retries comes from the configuration or the default.
+    pub pinned_max_retries: Option<u32>,
 }
 
 /// An event that cannot be published.
@@ -73,6 +76,22 @@ pub enum EventError {
         /// The error of the encoder.
         source: serde_json::Error,
     },
+    /// The text of an event without a type is not JSON.
+    #[error("the payload of event `{event}` is not the text of one JSON value")]
+    NotJson {
+        /// The name of the event.
+        event: String,
+        /// The place in the text, and what is wrong there.
+        source: serde_json::Error,
+    },
+    /// An event without a type has a name that no event can have.
+    #[error(
+        "{event:?} cannot be the name of an event; use 1 to 255 bytes without control characters and without a space at an end"
+    )]
+    BadName {
+        /// The name.
+        event: String,
+    },
 }
 
 impl Record {
@@ -89,18 +108,47 @@ impl Record {
             event: E::NAME,
             source,
         })?;
+        Ok(Self::new(E::NAME, E::VERSION, event.key(), payload, clock))
+    }
+
+    /// A record that is not stored yet. `None`: it gets a key of its own.
+    pub(super) fn new(
+        event: &str,
+        version: u32,
+        key: Option<String>,
+        payload: String,
+        clock: &dyn Clock,
+    ) -> Self {
         let event_id = Uuid::now_v7();
-        Ok(Self {
+        Self {
             id: 0,
             event_id,
-            event: E::NAME.to_owned(),
-            version: E::VERSION,
-            key: event.key().unwrap_or_else(|| event_id.to_string()),
+            event: event.to_owned(),
+            version,
+            key: key.unwrap_or_else(|| event_id.to_string()),
             payload,
             headers: BTreeMap::new(),
             created_at: clock.now(),
             max_retries: None,
-        })
+            pinned_max_retries: None,
+        }
+    }
+
+    /// All tests build their records with this, so that a new field changes one function only.
+    #[cfg(test)]
+    pub(crate) fn for_tests(id: i64, key: &str, event: &str) -> Self {
+        Self {
+            id,
+            event_id: Uuid::now_v7(),
+            event: event.to_owned(),
+            version: 1,
+            key: key.to_owned(),
+            payload: "{}".to_owned(),
+            headers: BTreeMap::new(),
+            created_at: Timestamp::UNIX_EPOCH,
+            max_retries: None,
+            pinned_max_retries: None,
+        }
     }
 
     /// The event in the payload, checked by its `validate`.

@@ -1,4 +1,4 @@
-//! The statuses of records and deliveries, and which of them may follow which.
+//! The statuses of records and deliveries, and the transitions between them.
 
 use crate::outbox::named::named;
 
@@ -9,7 +9,7 @@ macro_rules! statuses {
     }) => {
         named! {
             $(#[$attribute])*
-            #[derive(serde::Serialize)]
+            #[derive(serde::Serialize, serde::Deserialize)]
             $name { $($(#[$doc])* #[serde(rename = $text)] $status = $text,)* }
         }
 
@@ -17,11 +17,11 @@ macro_rules! statuses {
             #[cfg(test)]
             pub(crate) const ALL: &[Self] = &[$(Self::$status),*];
 
-            /// The status with this text. Fails if a newer version of the library, or a person,
-            /// has stored another one.
+            /// The status with this text. Fails for a text that a newer version of the library, or a
+            /// person, has stored.
             pub(crate) fn stored(text: &str) -> Result<Self, sqlx::Error> {
                 const UNKNOWN: &str =
-                    concat!("the status of a ", $row, " is none that this version knows");
+                    concat!("this version does not know the status of a ", $row);
                 match text {
                     $($text => Ok(Self::$status),)*
                     _ => Err(sqlx::Error::Decode(UNKNOWN.into())),
@@ -32,35 +32,35 @@ macro_rules! statuses {
 }
 
 statuses! {
-    /// What a record waits for.
+    /// The status of a record.
     RecordStatus of a "record" {
         /// To be handled as soon as possible.
         Pending = "pending",
-        /// To be handled at a later time, as its publisher said.
+        /// To be handled at the later time that its publisher gave.
         Scheduled = "scheduled",
-        /// Put aside: no handler was there for its event.
+        /// No handler of the owning process takes its event. It waits for a process with a handler.
         Unhandled = "unhandled",
-        /// Some of its handlers did not finish at once; each has a delivery of its own.
+        /// Some handlers did not finish it at their first attempt. Each of them has a delivery.
         Split = "split",
-        /// Every handler is done with it.
+        /// Every handler completed it.
         Completed = "completed",
-        /// Given up by a person; or the last of its deliveries was.
+        /// A person discarded it, or its last open delivery.
         Discarded = "discarded",
     }
 }
 
 statuses! {
-    /// What a delivery waits for: a record for one handler that did not finish with it at once.
+    /// The status of a delivery: a record for one handler that did not finish it at its first attempt.
     DeliveryStatus of a "delivery" {
-        /// Behind an earlier one of its lane.
+        /// It waits for an earlier delivery of its lane.
         Waiting = "waiting",
-        /// For the time of its next attempt.
+        /// It waits for the time of its next attempt.
         Retrying = "retrying",
-        /// For a person: the handler failed for good.
+        /// The handler failed permanently. It waits for a person who replays or discards it.
         Failed = "failed",
-        /// For nothing: its handler is done.
+        /// The handler completed it.
         Completed = "completed",
-        /// For nothing: given up by a person.
+        /// A person discarded it.
         Discarded = "discarded",
     }
 }
@@ -71,8 +71,8 @@ pub(crate) type Transition<Status> = (Option<Status>, &'static str, Status);
 
 #[cfg(test)]
 impl RecordStatus {
-    /// Every change that may happen. A scheduled record never becomes pending: it is read when it is
-    /// due, and ends like a pending one. Completed and discarded records are deleted after the
+    /// Every change that may happen. A scheduled record never becomes pending: the fetcher reads it when
+    /// it is due, and it ends like a pending one. Completed and discarded records are deleted after the
     /// retention.
     pub(crate) const TRANSITIONS: &[Transition<Self>] = {
         use RecordStatus::{Completed, Discarded, Pending, Scheduled, Split, Unhandled};
@@ -89,12 +89,12 @@ impl RecordStatus {
             ),
             (
                 Some(Pending),
-                "a handler failed, is blocked, is paused, or takes a `Tx` beside others",
+                "a handler failed, is blocked, is paused, or takes a `Tx` and is not the only one",
                 Split,
             ),
             (
                 Some(Scheduled),
-                "a handler failed, is blocked, is paused, or takes a `Tx` beside others",
+                "a handler failed, is blocked, is paused, or takes a `Tx` and is not the only one",
                 Split,
             ),
             (
@@ -138,28 +138,28 @@ impl DeliveryStatus {
             ),
             (
                 None,
-                "its record is split after an attempt that is tried again",
+                "its record is split after an attempt that is retried",
                 Retrying,
             ),
             (
                 None,
-                "its record is split after an attempt that failed for good",
+                "its record is split after an attempt that failed permanently",
                 Failed,
             ),
             (Some(Waiting), "an attempt completed", Completed),
             (Some(Retrying), "an attempt completed", Completed),
             (
                 Some(Waiting),
-                "an attempt failed and is tried again, or the delivery before it was discarded",
+                "an attempt failed and is retried, or the delivery before it was discarded",
                 Retrying,
             ),
             (
                 Some(Retrying),
-                "an attempt failed and is tried again, or a person replays it",
+                "an attempt failed and is retried, or a person replays it",
                 Retrying,
             ),
-            (Some(Waiting), "an attempt failed for good", Failed),
-            (Some(Retrying), "an attempt failed for good", Failed),
+            (Some(Waiting), "an attempt failed permanently", Failed),
+            (Some(Retrying), "an attempt failed permanently", Failed),
             (
                 Some(Waiting),
                 "the handler was not found at the attempt",
@@ -192,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_status_is_found_again_as_it_is_stored() {
+    fn every_status_reads_back_from_its_stored_text() {
         for &status in RecordStatus::ALL {
             assert_eq!(RecordStatus::stored(status.as_str()).unwrap(), status);
             assert_eq!(serde_json::to_value(status).unwrap(), status.as_str());

@@ -10,15 +10,15 @@ use std::{
 };
 
 use super::{
-    HandlerEntry, Problem, Registered, Registration, Registry, RegistryError,
-    handler_entry::Transactions,
-    policies::{Policies, Policy},
+    HandlerEntry, Problem, Registered, Registration, Registry, RegistryError, check,
+    failure_hook::{FailedDelivery, FailureHook},
+    policies::Policies,
+    setting::{Setting, set_once},
 };
 use crate::{
-    config::{Config, RetryConfig, error_names::ErrorNames},
-    handler::{Requirements, States},
-    record::LONGEST_NAME,
-    retry::{IntoPolicy, PolicyError, filter::ErrorType},
+    config::{Config, RetryConfig},
+    handler::States,
+    retry::{IntoPolicy, UnbuiltPolicy, filter::ErrorType},
     telemetry::trace::AttemptLog,
 };
 
@@ -41,14 +41,19 @@ use crate::{
 pub struct RegistryBuilder {
     registrations: Vec<&'static Registration>,
     states: States,
-    global: Option<Result<Policy, PolicyError>>,
-    named: BTreeMap<String, Result<Policy, PolicyError>>,
+    /// The calls of `state`, by type.
+    given: HashMap<TypeId, Setting<&'static str>>,
+    global: Option<Setting<UnbuiltPolicy>>,
+    named: BTreeMap<String, Setting<UnbuiltPolicy>>,
     error_types: Vec<ErrorType>,
-    retry: RetryConfig,
+    retry: Option<Setting<RetryConfig>>,
+    on_failed: Option<Setting<FailureHook>>,
     allow_empty: bool,
     log_keys: bool,
     /// The outbox's database type and its name. `None` without an outbox.
     database: Option<(TypeId, &'static str)>,
+    /// The problems that the calls so far have found.
+    problems: Vec<Problem>,
 }
 
 impl RegistryBuilder {
@@ -89,22 +94,30 @@ impl RegistryBuilder {
     }
 
     /// Gives a value to all handlers that take a `State<T>`, and to all handlers whose `&self` is a
-    /// `T`. A second value of the same type replaces the first.
+    /// `T`. [`build`](Self::build) refuses a second value of the same type.
+    #[track_caller]
     pub fn state<T: Send + Sync + 'static>(mut self, value: T) -> Self {
-        self.states.insert(value);
+        let (ty, setting) = (TypeId::of::<T>(), Setting::new(type_name::<T>()));
+        if self.set_state(ty, setting) {
+            self.states.insert(value);
+        }
         self
     }
 
-    /// Sets the policy of every handler that has none of its own. It wins over the configuration.
+    /// Sets the policy of every handler that has none of its own. It wins over the configuration. A
+    /// later call replaces an earlier one.
+    #[track_caller]
     pub fn retry_policy(mut self, policy: impl IntoPolicy) -> Self {
-        self.global = Some(policy.into_policy());
+        self.global = Some(Setting::new(policy.unbuilt()));
         self
     }
 
     /// Adds a policy for `#[retryable(policy = "name")]`. It wins over a policy of the same name in the
     /// configuration.
+    #[track_caller]
     pub fn named_policy(mut self, name: impl Into<String>, policy: impl IntoPolicy) -> Self {
-        self.named.insert(name.into(), policy.into_policy());
+        let setting = Setting::new(policy.unbuilt());
+        self.named.insert(name.into(), setting);
         self
     }
 
@@ -114,11 +127,82 @@ impl RegistryBuilder {
         self
     }
 
+    /// Calls a function for each delivery that failed permanently; see
+    /// [`OutboxBuilder::on_failed`](crate::OutboxBuilder::on_failed).
+    #[track_caller]
+    pub fn on_failed<F, Fut>(mut self, hook: F) -> Self
+    where
+        F: Fn(FailedDelivery) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = ()> + Send + 'static,
+    {
+        self.set_on_failed(Setting::new(FailureHook::new(hook)));
+        self
+    }
+
+    fn set_on_failed(&mut self, hook: Setting<FailureHook>) {
+        let (slot, problems) = (&mut self.on_failed, &mut self.problems);
+        set_once(slot, hook, ".on_failed(..)", problems);
+    }
+
     /// Takes from a configuration the default policy, the named policies, and whether log lines
     /// contain keys.
+    #[track_caller]
     pub fn config(mut self, config: &Config) -> Self {
-        self.retry = config.retry.clone();
+        self.retry = Some(Setting::new(config.retry.clone()));
         self.logs_keys(config.observability.log_keys)
+    }
+
+    /// Adds everything that another builder was given. A setting of both is a problem: the order of the
+    /// calls does not decide.
+    pub(crate) fn merge(mut self, other: Self) -> Self {
+        self = other.registrations.into_iter().fold(self, Self::register);
+        for (ty, setting) in other.given {
+            self.set_state(ty, setting);
+        }
+        self.states.merge(other.states);
+        for (name, setting) in other.named {
+            let call = format!(".named_policy(\"{name}\", ..)");
+            let mut slot = self.named.remove(&name);
+            set_once(&mut slot, setting, &call, &mut self.problems);
+            self.named.extend(slot.map(|setting| (name, setting)));
+        }
+        self.problems.extend(other.problems);
+        if let Some(setting) = other.global {
+            let call = ".retry_policy(..)";
+            set_once(&mut self.global, setting, call, &mut self.problems);
+        }
+        let is_same =
+            |one: &Setting<RetryConfig>, other: &Setting<RetryConfig>| one.value() == other.value();
+        if let Some(setting) = other.retry
+            && !self
+                .retry
+                .as_ref()
+                .is_some_and(|own| is_same(own, &setting))
+        {
+            set_once(&mut self.retry, setting, ".config(..)", &mut self.problems);
+        }
+        if let Some(hook) = other.on_failed {
+            self.set_on_failed(hook);
+        }
+        self.error_types.extend(other.error_types);
+        self.allow_empty |= other.allow_empty;
+        self.log_keys |= other.log_keys;
+        self.database = self.database.or(other.database);
+        self
+    }
+
+    /// Whether no earlier call gave a value of this type.
+    fn set_state(&mut self, ty: TypeId, setting: Setting<&'static str>) -> bool {
+        let call = format!(".state({})", setting.value());
+        let mut slot = self.given.remove(&ty);
+        let is_first = slot.is_none();
+        set_once(&mut slot, setting, &call, &mut self.problems);
+        self.given.extend(slot.map(|setting| (ty, setting)));
+        is_first
+    }
+
+    pub(crate) fn problems(&mut self) -> &mut Vec<Problem> {
+        &mut self.problems
     }
 
     /// Allows keys in log lines if `may` is true. It never takes the permission back.
@@ -145,20 +229,30 @@ impl RegistryBuilder {
     /// There is no handler, an id belongs to two handlers, a state is missing, or a policy does not
     /// exist or cannot be built. The error lists every [`Problem`].
     pub fn build(self) -> Result<Registry, RegistryError> {
-        let mut problems = Vec::new();
+        let mut problems = self.problems;
         if self.registrations.is_empty() && !self.allow_empty {
             problems.push(Problem::Empty);
         }
         let mut registrations = self.registrations;
         registrations.sort_by_key(|registration| (registration.id, registration.location));
-        check_ids(&registrations, &mut problems);
+        check::ids(&registrations, &mut problems);
 
-        let names = error_names(self.error_types, &mut problems);
-        let policies = Policies::check(self.global, self.named, &self.retry, &names, &mut problems);
+        let names = check::error_names(self.error_types, &mut problems);
+        let named = self.named.into_iter();
+        let named = named.map(|(name, setting)| (name, setting.into_value().build(&names)));
+        let retry = self.retry.map(Setting::into_value).unwrap_or_default();
+        let policies = Policies::check(
+            self.global
+                .map(|setting| setting.into_value().build(&names)),
+            named.collect(),
+            &retry,
+            &names,
+            &mut problems,
+        );
         let mut handlers = Vec::with_capacity(registrations.len());
         for registration in registrations {
             let transactions =
-                check_arguments(registration, &self.states, self.database, &mut problems);
+                check::arguments(registration, &self.states, self.database, &mut problems);
             if let Some(resolved) = policies.resolve(registration, &self.states, &mut problems) {
                 handlers.push(HandlerEntry {
                     registration,
@@ -170,8 +264,11 @@ impl RegistryBuilder {
         }
         RegistryError::check(problems)?;
 
-        let states = Arc::new(self.states);
-        let registry = Registry { handlers, states };
+        let registry = Registry {
+            handlers,
+            states: Arc::new(self.states),
+            failure_hook: self.on_failed.map(Setting::into_value),
+        };
         for handler in &registry.handlers() {
             tracing::debug!(
                 handler = handler.id,
@@ -185,85 +282,6 @@ impl RegistryBuilder {
         tracing::info!(handlers = registry.handlers.len(), "registry built");
         Ok(registry)
     }
-}
-
-/// Checks ids and aliases, which share one namespace.
-fn check_ids(registrations: &[&'static Registration], problems: &mut Vec<Problem>) {
-    let mut known = HashMap::new();
-    for registration in registrations {
-        for id in [registration.id].iter().chain(registration.aliases) {
-            let location = registration.location;
-            if id.len() > LONGEST_NAME {
-                problems.push(Problem::LongId { id, location });
-            }
-            if let Some(first) = known.insert(*id, location) {
-                problems.push(Problem::DuplicateId {
-                    id,
-                    first,
-                    second: location,
-                });
-            }
-        }
-    }
-}
-
-/// Checks what a handler and its fallback take: every state is there, and a `Tx` is of the outbox's
-/// database. Without an outbox there is no database to compare with, and an attempt of such a handler
-/// fails.
-fn check_arguments(
-    registration: &Registration,
-    states: &States,
-    database: Option<(TypeId, &'static str)>,
-    problems: &mut Vec<Problem>,
-) -> Transactions {
-    let (handler, location) = (registration.id, registration.location);
-    let required_by = |requires: fn(&mut Requirements)| {
-        let mut requirements = Requirements::default();
-        requires(&mut requirements);
-        requirements
-    };
-    let by_handler = required_by(registration.requires);
-    let fallback = registration.fallback;
-    let by_fallback = fallback.map_or_else(Requirements::default, |f| required_by(f.requires));
-    if by_handler.failure {
-        problems.push(Problem::FailureArgument { handler, location });
-    }
-    let mut missing = [by_handler.states, by_fallback.states].concat();
-    missing.retain(|state| !states.has(state.ty));
-    missing.sort_by_key(|state| state.name);
-    missing.dedup();
-    problems.extend(missing.iter().map(|state| Problem::MissingState {
-        handler,
-        ty: state.name,
-        location,
-    }));
-    let taken = [by_handler.transaction, by_fallback.transaction];
-    if let Some((ty, outbox)) = database
-        && let Some(other) = taken.iter().flatten().find(|taken| taken.ty != ty)
-    {
-        problems.push(Problem::OtherDatabase {
-            handler,
-            taken: other.name,
-            outbox,
-            location,
-        });
-    }
-    let [handler, fallback] = taken.map(|transaction| transaction.is_some());
-    Transactions { handler, fallback }
-}
-
-/// The names of all error types: built-in, linked, and given to the builder.
-fn error_names(own: Vec<ErrorType>, problems: &mut Vec<Problem>) -> ErrorNames {
-    let mut names = ErrorNames::linked().unwrap_or_else(|duplicate| {
-        problems.push(duplicate.into());
-        ErrorNames::built_in().clone()
-    });
-    for ty in own {
-        if let Err(duplicate) = names.insert(ty.name.clone(), ty) {
-            problems.push(duplicate.into());
-        }
-    }
-    names
 }
 
 impl fmt::Debug for RegistryBuilder {

@@ -4,7 +4,8 @@ use std::{fmt, time::Duration};
 
 use super::{PermanentFailure, Registration, policies::Policy};
 use crate::{
-    retry::{PolicySource, Resolved, RetryPolicy},
+    record::Record,
+    retry::{PolicyPart, PolicySource, Resolved, RetryPolicy},
     telemetry::trace::AttemptLog,
 };
 
@@ -47,6 +48,17 @@ impl HandlerEntry {
     #[must_use]
     pub fn policy_source(&self) -> PolicySource {
         self.resolved.source
+    }
+
+    /// The number of retries that is stored with a record and wins over the policy's: the publisher's,
+    /// otherwise the pinned one. A pinned number is that of a configuration, so it counts only where
+    /// the configuration, or the default, sets the number.
+    pub(crate) fn stored_max_retries(&self, record: &Record) -> Option<u32> {
+        let source = self.resolved.source_of(PolicyPart::MaxRetries);
+        let may_pin = source >= PolicySource::Configuration;
+        record
+            .max_retries
+            .or_else(|| record.pinned_max_retries.filter(|_| may_pin))
     }
 
     /// The time limit of one invocation.

@@ -1,9 +1,9 @@
-//! [`HandlerIx`] and [`PerHandler`]: handlers by their place in the registry.
+//! [`HandlerIx`] and [`PerHandler`]: handlers by their index in the registry.
 
 use std::ops::{Index, IndexMut};
 
-/// A handler of this process, by its place in the registry. Only the registry and its router make
-/// one, so there is an entry for it in every [`PerHandler`].
+/// The index of a handler in the registry of this process. Only the registry and its router create
+/// one, so every [`PerHandler`] has an entry for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct HandlerIx(u16);
 
@@ -14,12 +14,12 @@ pub(crate) struct PerHandler<T>(Vec<T>);
 
 impl HandlerIx {
     #[cfg(test)]
-    pub(crate) const fn for_tests(place: u16) -> Self {
-        Self(place)
+    pub(crate) const fn for_tests(index: u16) -> Self {
+        Self(index)
     }
 
-    /// The place in the registry.
-    pub(crate) fn place(self) -> usize {
+    /// The index in the registry.
+    pub(crate) fn index(self) -> usize {
         usize::from(self.0)
     }
 }
@@ -44,7 +44,7 @@ impl<T> PerHandler<T> {
     }
 
     /// Every handler. Borrows nothing.
-    pub(super) fn places(&self) -> impl Iterator<Item = HandlerIx> + use<T> {
+    pub(super) fn indexes(&self) -> impl Iterator<Item = HandlerIx> + use<T> {
         (0..).map(HandlerIx).take(self.0.len())
     }
 
@@ -57,12 +57,12 @@ impl<T> Index<HandlerIx> for PerHandler<T> {
     type Output = T;
 
     fn index(&self, handler: HandlerIx) -> &T {
-        &self.0[handler.place()]
+        &self.0[handler.index()]
     }
 }
 
 impl<T> IndexMut<HandlerIx> for PerHandler<T> {
     fn index_mut(&mut self, handler: HandlerIx) -> &mut T {
-        &mut self.0[handler.place()]
+        &mut self.0[handler.index()]
     }
 }

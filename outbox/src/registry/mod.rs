@@ -1,4 +1,4 @@
-//! Which handlers exist, and which of them an event goes to.
+//! The handlers of a process, and the choice of handlers for an event.
 //!
 //! | type | purpose |
 //! |---|---|
@@ -6,6 +6,7 @@
 //! | [`Registry`] | the handlers of this process, checked, each with its policy |
 //! | [`RegistryError`], [`Problem`] | everything that is wrong at start-up, in one error |
 //! | [`HandlerEntry`] | one handler of a registry |
+//! | [`FailedDelivery`] | what a program's `on_failed` gets |
 //! | [`Report`], [`HandlerReport`] | the handlers as a table for people, or as JSON for tools |
 //! | [`Registered`] | a type that stands for a handler marked with `#[outbox_handler]` |
 //!
@@ -13,6 +14,8 @@
 //! programs never name a registry. Tests do. See the [guide](crate::guide::handlers).
 
 mod builder;
+mod check;
+mod failure_hook;
 mod handler_entry;
 mod handler_ix;
 #[cfg(feature = "inventory")]
@@ -28,8 +31,10 @@ pub(crate) mod registration;
 mod registry;
 mod report;
 pub(crate) mod route;
+pub(crate) mod setting;
 
 pub use builder::RegistryBuilder;
+pub use failure_hook::FailedDelivery;
 pub use handler_entry::HandlerEntry;
 pub(crate) use handler_ix::{HandlerIx, PerHandler};
 pub use problem::{PolicyPlace, Problem, RegistryError};

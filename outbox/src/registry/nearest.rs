@@ -57,7 +57,7 @@ mod tests {
     const KEYS: [&str; 4] = ["max-retries", "max-elapsed", "policy", "std::io::Error"];
 
     #[test]
-    fn a_slip_and_another_case_are_recognised() {
+    fn a_typo_and_another_case_are_recognised() {
         for written in [
             "max-retrys",
             "maxRetries",
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn something_else_is_nothing() {
+    fn a_different_name_is_not_near() {
         for written in ["", "server", "java.io.IOException", &"p".repeat(1_000_000)] {
             assert_eq!(nearest(written, KEYS), None);
         }

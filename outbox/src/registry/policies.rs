@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use super::{AttributePolicy, Instances, PolicyPlace, Problem, Registration, nearest::nearest};
 use crate::{
-    config::{PolicyConfig, RetryConfig, error_names::ErrorNames},
+    config::{Place, PolicyConfig, RetryConfig, error_names::ErrorNames},
     handler::States,
     retry::{IntoPolicy as _, PolicyError, PolicySource, Resolved, Retry, RetryPolicy, resolve},
 };
@@ -16,6 +16,8 @@ pub(super) struct Policies {
     global: Option<Policy>,
     /// `None` for a policy that could not be built, which `check` has reported.
     named: BTreeMap<String, Option<Policy>>,
+    /// Where the configuration file has its named policies.
+    places: BTreeMap<String, Place>,
     configured: Option<Policy>,
     default: Policy,
 }
@@ -46,6 +48,7 @@ impl Policies {
         Self {
             global,
             named: named.collect(),
+            places: retry.policy_places(),
             configured: (retry.default.as_ref())
                 .and_then(|policy| checked(PolicyPlace::Configuration, build(policy))),
             default: checked(PolicyPlace::Default, build(&PolicyConfig::default()))
@@ -65,44 +68,59 @@ impl Policies {
             None => None,
             Some(attribute) => Some(self.of_attribute(attribute, registration, problems)?),
         };
+        match of_attribute {
+            Some(of_attribute) if of_trait.is_none() => Some(of_attribute),
+            of_attribute => Some(self.choose(of_trait, of_attribute.map(|one| one.policy))),
+        }
+    }
+
+    /// Chooses among the policies of a trait and of an attribute, and those for all handlers.
+    fn choose(&self, of_trait: Option<Policy>, of_attribute: Option<Policy>) -> Resolved<Policy> {
         let set = [
             (PolicySource::Trait, of_trait),
             (PolicySource::Attribute, of_attribute),
             (PolicySource::Global, self.global.clone()),
             (PolicySource::Configuration, self.configured.clone()),
         ];
-        Some(resolve(set, self.default.clone()))
+        resolve(set, self.default.clone())
     }
 
+    /// The policy of a handler that has this attribute and no trait.
     fn of_attribute(
         &self,
         attribute: AttributePolicy,
         registration: &Registration,
         problems: &mut Vec<Problem>,
-    ) -> Option<Policy> {
+    ) -> Option<Resolved<Policy>> {
         let (handler, location) = (registration.id, registration.location);
-        let problem = match attribute {
-            AttributePolicy::Built(policy) => match policy() {
-                Ok(policy) => return Some(policy),
-                Err(source) => Problem::HandlerPolicy {
+        let resolved = match attribute {
+            AttributePolicy::Built(policy) => policy().map(|own| self.choose(None, Some(own))),
+            AttributePolicy::Inline(parts) => self.choose(None, None).refined(parts()),
+            AttributePolicy::Named(name) => {
+                let Some(policy) = self.named.get(name) else {
+                    let names = self.named.keys().map(String::as_str);
+                    let nearest = nearest(name, names);
+                    problems.push(Problem::UnknownPolicy {
+                        name,
+                        nearest: nearest.map(str::to_owned),
+                        nearest_at: nearest.and_then(|nearest| self.places.get(nearest).cloned()),
+                        handler,
+                        location,
+                    });
+                    return None;
+                };
+                // `check` has reported a named policy that cannot be built.
+                Ok(self.choose(None, Some(policy.clone()?)))
+            }
+        };
+        resolved
+            .map_err(|source| {
+                problems.push(Problem::HandlerPolicy {
                     handler,
                     location,
                     source,
-                },
-            },
-            AttributePolicy::Named(name) => match self.named.get(name) {
-                // `check` has reported a named policy that cannot be built.
-                Some(policy) => return policy.clone(),
-                None => Problem::UnknownPolicy {
-                    name,
-                    nearest: nearest(name, self.named.keys().map(String::as_str))
-                        .map(str::to_owned),
-                    handler,
-                    location,
-                },
-            },
-        };
-        problems.push(problem);
-        None
+                });
+            })
+            .ok()
     }
 }

@@ -3,7 +3,10 @@
 use std::{error::Error, fmt, iter};
 
 use super::{Location, NoHandler};
-use crate::{config::DuplicateErrorName, retry::PolicyError};
+use crate::{
+    config::{DuplicateErrorName, Place},
+    retry::PolicyError,
+};
 
 /// Everything that prevents the registry from being built.
 ///
@@ -32,7 +35,7 @@ pub enum Problem {
     Empty,
     /// Two handlers have the same id or alias.
     #[error(
-        "the id `{id}` stands for two handlers, at {first} and at {second}: give one of them another with `#[outbox_handler(id = \"..\")]`"
+        "two handlers have the id `{id}`, at {first} and at {second}: give one of them another id with `#[outbox_handler(id = \"..\")]`"
     )]
     DuplicateId {
         /// The id or alias.
@@ -51,6 +54,16 @@ pub enum Problem {
         id: &'static str,
         /// The source location of the handler.
         location: Location,
+    },
+    /// Two calls of a builder set the same value.
+    #[error("`{call}` is called twice, at {first} and at {second}: remove one of the calls")]
+    SetTwice {
+        /// The call.
+        call: String,
+        /// The source location of one call.
+        first: Location,
+        /// The source location of the other.
+        second: Location,
     },
     /// A handler needs a value that the application did not give.
     #[error("{location}: handler `{handler}` needs a `State<{ty}>`: give one with `.state(..)`")]
@@ -89,13 +102,18 @@ pub enum Problem {
     /// `#[retryable(policy = "..")]` names a policy that does not exist.
     #[error(
         "{location}: handler `{handler}` names the policy `{name}`, which does not exist{}: give it with `.named_policy(\"{name}\", ..)` or under `retry.policies.{name}` in the configuration",
-        .nearest.as_ref().map(|nearest| format!(" (the nearest is `{nearest}`)")).unwrap_or_default()
+        .nearest.as_ref().map(|nearest| {
+            let at = .nearest_at.as_ref().map(|place| format!(", at {place}")).unwrap_or_default();
+            format!(" (the nearest is `{nearest}`{at})")
+        }).unwrap_or_default()
     )]
     UnknownPolicy {
         /// The name in the attribute.
         name: &'static str,
         /// The existing name that is most similar.
         nearest: Option<String>,
+        /// Where the configuration file has that policy.
+        nearest_at: Option<Place>,
         /// The id of the handler.
         handler: &'static str,
         /// The source location of the handler.

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::{
     handler::{Context, Outcome, Requirements, States},
     record::NamePattern,
-    retry::{PolicyError, RetryPolicy},
+    retry::{PolicyError, RetryParts, RetryPolicy},
 };
 
 /// The future of one invocation. It borrows the context.
@@ -27,7 +27,7 @@ pub struct Registration {
     pub event: EventMatch,
     /// Adds the requirements of the handler's arguments.
     pub requires: fn(&mut Requirements),
-    /// Decodes the event, calls the guard, makes the arguments and runs the handler.
+    /// Decodes and checks the event, calls the guard, makes the arguments and runs the handler.
     pub invoke: for<'a> fn(&'a Context) -> Invocation<'a>,
     /// Runs after a permanent failure.
     pub fallback: Option<FallbackFn>,
@@ -72,8 +72,10 @@ impl Instances<'_> {
 pub enum AttributePolicy {
     /// `policy = "name"`.
     Named(&'static str),
-    /// Any other form.
+    /// `policy = ..` with a type or a value.
     Built(fn() -> Result<Arc<dyn RetryPolicy>, PolicyError>),
+    /// Written inline. The parts that it does not name come from the next weaker place.
+    Inline(fn() -> RetryParts),
 }
 
 /// Which events a handler takes.

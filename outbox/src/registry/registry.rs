@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     EventMatch, HandlerEntry, HandlerIx, NoHandler, PerHandler, Problem, RegistryBuilder,
-    RegistryError, Report, nearest::nearest,
+    RegistryError, Report, failure_hook::FailureHook, nearest::nearest,
 };
 use crate::handler::States;
 
@@ -29,6 +29,7 @@ pub struct Registry {
     /// Sorted by id, because the linker gives no order that means anything.
     pub(super) handlers: Vec<HandlerEntry>,
     pub(super) states: Arc<States>,
+    pub(super) failure_hook: Option<FailureHook>,
 }
 
 impl Registry {
@@ -107,7 +108,7 @@ impl Registry {
     }
 
     pub(crate) fn entry(&self, handler: HandlerIx) -> &HandlerEntry {
-        &self.handlers[handler.place()]
+        &self.handlers[handler.index()]
     }
 
     /// One value for each handler.
@@ -116,6 +117,11 @@ impl Registry {
         of: impl FnMut(&'a HandlerEntry) -> T,
     ) -> PerHandler<T> {
         PerHandler::new(self.handlers.iter().map(of))
+    }
+
+    /// The program's function for deliveries that failed permanently.
+    pub(crate) fn failure_hook(&self) -> Option<&FailureHook> {
+        self.failure_hook.as_ref()
     }
 
     pub(crate) fn states(&self) -> &Arc<States> {

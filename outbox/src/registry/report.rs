@@ -1,11 +1,11 @@
 //! [`Report`]: a description of the registered handlers, for people and for tools.
 
-use std::fmt;
+use std::{collections::BTreeMap, fmt};
 
 use serde::Serialize;
 
 use super::{EventMatch, HandlerEntry, Location, PermanentFailure};
-use crate::retry::PolicySource;
+use crate::retry::{PolicyPart, PolicySource};
 
 /// Describes every handler: its event, its policy, and where the policy was set. `Display` writes a
 /// text for people, `Serialize` writes data for tools.
@@ -46,7 +46,9 @@ pub struct HandlerReport {
     pub policy: String,
     /// Where the policy was set.
     pub source: PolicySource,
-    /// Weaker places that set a policy too. Their policies are not used.
+    /// The places of the parts that `source` does not set.
+    pub inherited: BTreeMap<PolicyPart, PolicySource>,
+    /// Weaker places that set a policy too, of which nothing is used.
     pub shadows: Vec<PolicySource>,
     /// The time limit of one invocation, in milliseconds.
     pub timeout_ms: Option<u128>,
@@ -88,6 +90,12 @@ impl<'a> IntoIterator for &'a Report {
 }
 
 impl HandlerReport {
+    /// Where a part of the policy was set.
+    #[must_use]
+    pub fn source_of(&self, part: PolicyPart) -> PolicySource {
+        self.inherited.get(&part).copied().unwrap_or(self.source)
+    }
+
     fn of(entry: &HandlerEntry) -> Self {
         let registration = entry.registration;
         Self {
@@ -100,6 +108,7 @@ impl HandlerReport {
             },
             policy: entry.policy().describe(),
             source: entry.resolved.source,
+            inherited: entry.resolved.inherited.clone(),
             shadows: entry.resolved.shadows.clone(),
             timeout_ms: registration.timeout.map(|timeout| timeout.as_millis()),
             concurrency: registration.concurrency,
@@ -126,6 +135,10 @@ impl fmt::Display for HandlerReport {
             f,
             "{id}\n  event   {event}\n  policy  {policy}\n  source  {source}"
         )?;
+        if let Some(weaker) = self.inherited.values().next() {
+            let parts: Vec<String> = self.inherited.keys().map(ToString::to_string).collect();
+            write!(f, "; {} from {weaker}", parts.join(", "))?;
+        }
         if !self.shadows.is_empty() {
             let shadowed: Vec<String> = self.shadows.iter().map(ToString::to_string).collect();
             write!(f, " (shadows {})", shadowed.join(", "))?;

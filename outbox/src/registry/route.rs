@@ -1,4 +1,4 @@
-//! [`Router`]: which handlers a record goes to.
+//! [`Router`]: finds the handlers of an event.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -6,21 +6,21 @@ use hashbrown::HashMap;
 
 use crate::registry::{HandlerIx, PerHandler, Registration, Registry};
 
-/// Which handlers an event goes to, remembered per name.
+/// Finds the handlers of an event, and caches them by the name of the event.
 #[derive(Debug)]
 pub(crate) struct Router {
     handlers: PerHandler<&'static Registration>,
-    known: RwLock<HashMap<String, Arc<[HandlerIx]>>>,
+    cache: RwLock<HashMap<String, Arc<[HandlerIx]>>>,
 }
 
-/// Names come from the database, so anybody may have made them: no more than this are remembered.
-const MAX_REMEMBERED: usize = 10_000;
+/// How many names are cached. Names come from the database, so any program may have stored them.
+const MAX_CACHED: usize = 10_000;
 
 impl Router {
     pub(crate) fn new(registry: &Registry) -> Self {
         Self {
             handlers: registry.per_handler(|entry| entry.registration),
-            known: RwLock::default(),
+            cache: RwLock::default(),
         }
     }
 
@@ -28,32 +28,32 @@ impl Router {
     pub(crate) fn for_tests(handlers: impl Iterator<Item = &'static Registration>) -> Self {
         Self {
             handlers: PerHandler::for_tests(handlers),
-            known: RwLock::default(),
+            cache: RwLock::default(),
         }
     }
 
     /// The handlers that take events of this name.
     pub(crate) fn handlers_of(&self, event: &str) -> Arc<[HandlerIx]> {
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(handlers) = known.get(event) {
+        let cache = self.cache.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(handlers) = cache.get(event) {
             return Arc::clone(handlers);
         }
-        drop(known);
-        let takers = self.handlers.iter();
-        let handlers: Arc<[HandlerIx]> = takers
+        drop(cache);
+        let registrations = self.handlers.iter();
+        let handlers: Arc<[HandlerIx]> = registrations
             .filter(|(_, registration)| registration.event.accepts(event))
             .map(|(handler, _)| handler)
             .collect();
-        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        if known.len() < MAX_REMEMBERED {
-            known.insert(event.to_owned(), Arc::clone(&handlers));
+        let mut cache = self.cache.write().unwrap_or_else(PoisonError::into_inner);
+        if cache.len() < MAX_CACHED {
+            cache.insert(event.to_owned(), Arc::clone(&handlers));
         }
         handlers
     }
 
     /// All handlers.
     pub(crate) fn handlers(&self) -> impl Iterator<Item = HandlerIx> + use<> {
-        self.handlers.places()
+        self.handlers.indexes()
     }
 
     /// A handler's stored id.
@@ -61,7 +61,7 @@ impl Router {
         self.handlers[handler].id
     }
 
-    /// Each id that a handler had before it was renamed, with its present one.
+    /// Each id that a handler had before it was renamed, with its current id.
     pub(crate) fn renames(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         let handlers = self.handlers.iter();
         handlers.flat_map(|(_, handler)| handler.aliases.iter().map(|old| (*old, handler.id)))

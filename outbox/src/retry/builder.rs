@@ -8,7 +8,9 @@ use super::{
     Jitter, PolicyDuration, PolicyError, Random, RetryPolicy, ThreadRandom,
     backoff::Backoff,
     curve::Curve,
+    defaults,
     filter::{ErrorType, Filter},
+    names::Unresolved,
     random::between,
 };
 use crate::handler::HandlerError;
@@ -32,24 +34,26 @@ use crate::handler::HandlerError;
 /// # Ok::<(), outbox::retry::PolicyError>(())
 /// ```
 ///
-/// `Retry::default()` has the builder's defaults: 3 retries, 5 s apart, after any error. A handler
-/// for which no policy is set anywhere uses another one: see [`PolicySource::Default`](super::PolicySource::Default).
+/// `Retry::default()` has the values with which [`builder`](Self::builder) starts. A handler for which no
+/// policy is set anywhere uses another one. The module [`defaults`] has all of these numbers.
 #[derive(Clone)]
 pub struct Retry {
     settings: RetryBuilder,
 }
 
 impl Retry {
-    /// Starts with 3 retries, a fixed delay of 5 s, no jitter, and retries after any error.
+    /// Starts with [`MAX_RETRIES`](defaults::MAX_RETRIES), a fixed delay of
+    /// [`FIXED_DELAY`](defaults::FIXED_DELAY), no jitter, and retries after any error.
     pub const fn builder() -> RetryBuilder {
         RetryBuilder {
-            max_retries: 3,
-            curve: Curve::Fixed(Duration::from_secs(5)),
+            max_retries: defaults::MAX_RETRIES,
+            curve: Curve::Fixed(defaults::FIXED_DELAY),
             custom: None,
             jitter: Jitter::None,
             filter: Filter::new(),
             max_elapsed: None,
             random: None,
+            unresolved: Vec::new(),
             mistake: None,
         }
     }
@@ -89,15 +93,17 @@ impl Default for Retry {
 #[derive(Clone)]
 #[must_use = "a builder does nothing until `build`"]
 pub struct RetryBuilder {
-    max_retries: u32,
-    curve: Curve,
+    pub(super) max_retries: u32,
+    pub(super) curve: Curve,
     /// Used while `curve` is `Custom`. It is not a field of that variant, because a `const fn` that
     /// sets `curve` may not drop an `Arc`.
     custom: Option<Arc<dyn Backoff>>,
-    jitter: Jitter,
-    filter: Filter,
-    max_elapsed: Option<Duration>,
+    pub(super) jitter: Jitter,
+    pub(super) filter: Filter,
+    pub(super) max_elapsed: Option<Duration>,
     random: Option<Arc<dyn Random>>,
+    /// Names of a configuration whose error types are not known yet.
+    pub(super) unresolved: Vec<Unresolved>,
     /// The first mistake found before `build`, which returns it as its error.
     mistake: Option<PolicyError>,
 }
@@ -144,7 +150,8 @@ impl RetryBuilder {
         self
     }
 
-    /// No retry starts more than `limit` after the first failure.
+    /// No retry starts more than `limit` after the first failure. Failures of every kind count, also
+    /// [`unavailable`](HandlerError::unavailable), which has no other limit.
     pub const fn max_elapsed(mut self, limit: Duration) -> Self {
         self.max_elapsed = Some(limit);
         self
@@ -180,11 +187,6 @@ impl RetryBuilder {
         self
     }
 
-    pub(crate) fn on_types(mut self, only: Vec<ErrorType>, never: Vec<ErrorType>) -> Self {
-        (self.filter.only, self.filter.never) = (only, never);
-        self
-    }
-
     pub(crate) fn mistaken(mut self, mistake: PolicyError) -> Self {
         self.mistake.get_or_insert(mistake);
         self
@@ -198,6 +200,9 @@ impl RetryBuilder {
     pub fn build(self) -> Result<Retry, PolicyError> {
         if let Some(mistake) = self.mistake {
             return Err(mistake);
+        }
+        if let Some(unresolved) = self.unresolved.first() {
+            return Err(unresolved.name.clone().into());
         }
         self.curve.check()?;
         self.jitter.check()?;
@@ -240,6 +245,10 @@ impl RetryPolicy for Retry {
 
     fn describe(&self) -> String {
         self.to_string()
+    }
+
+    fn as_retry(&self) -> Option<&Self> {
+        Some(self)
     }
 }
 

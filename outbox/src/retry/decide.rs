@@ -20,10 +20,11 @@ use crate::{
 /// `max_retries` is the limit with which the record was scheduled. It wins over the policy's limit.
 ///
 /// - A permanent error and a payload that is not a valid event are final. The policy is not asked.
-/// - [`HandlerError::unavailable`] is retried with the policy's delays, without limit, and does not
-///   use up a retry.
+/// - [`HandlerError::unavailable`] is retried with the policy's delays and does not use up a retry. Only
+///   `max_elapsed` ends it, if the policy has one.
 /// - For any other error the policy decides: may this error be retried, is a retry left, is there
 ///   time left.
+/// - `max_elapsed` counts from the first failure of any kind, `unavailable` included.
 /// - If the policy panics, the failure is final. The error then names the handler's failure and the
 ///   panic.
 ///
@@ -85,20 +86,37 @@ fn judge(
     policy: &dyn RetryPolicy,
     now: Timestamp,
 ) -> Result<(Duration, Attempt), FailedBecause> {
-    let number = attempt.number.saturating_add(1);
-    match error.kind() {
+    let (delay, failure_count) = match error.kind() {
         FailureKind::Permanent => return Err(FailedBecause::Permanent),
         FailureKind::Undecodable | FailureKind::Invalid => return Err(FailedBecause::BadPayload),
-        FailureKind::Unavailable => {
-            // `failure_count` does not grow here, so the delay grows with the number of attempts.
-            let delay = policy.next_delay(attempt.number);
-            return Ok((delay, Attempt { number, ..*attempt }));
-        }
+        // `failure_count` does not grow here, so the delay grows with the number of attempts.
+        FailureKind::Unavailable => (policy.next_delay(attempt.number), attempt.failure_count),
         FailureKind::Error
         | FailureKind::RetryAfter(_)
         | FailureKind::TimedOut
-        | FailureKind::Panicked => {}
+        | FailureKind::Panicked => counted(error, attempt, max_retries, policy)?,
+    };
+    let first_failed_at = attempt.first_failed_at.unwrap_or(now);
+    if let Some(limit) = policy.max_elapsed()
+        && later(now, delay) > later(first_failed_at, limit)
+    {
+        return Err(FailedBecause::TimeExhausted);
     }
+    let next = Attempt {
+        number: attempt.number.saturating_add(1),
+        failure_count,
+        first_failed_at: Some(first_failed_at),
+    };
+    Ok((delay, next))
+}
+
+/// For a failure that uses up a retry: the delay and the new number of such failures.
+fn counted(
+    error: &HandlerError,
+    attempt: &Attempt,
+    max_retries: Option<u32>,
+    policy: &dyn RetryPolicy,
+) -> Result<(Duration, u32), FailedBecause> {
     if !policy.should_retry(error) {
         return Err(FailedBecause::NotRetryable);
     }
@@ -106,22 +124,11 @@ fn judge(
         return Err(FailedBecause::RetriesExhausted);
     }
     let failure_count = attempt.failure_count.saturating_add(1);
-    let first_failed_at = attempt.first_failed_at.unwrap_or(now);
     let delay = match error.kind() {
         FailureKind::RetryAfter(delay) => delay,
         _ => policy.next_delay(failure_count),
     };
-    if let Some(limit) = policy.max_elapsed()
-        && later(now, delay) > later(first_failed_at, limit)
-    {
-        return Err(FailedBecause::TimeExhausted);
-    }
-    let next = Attempt {
-        number,
-        failure_count,
-        first_failed_at: Some(first_failed_at),
-    };
-    Ok((delay, next))
+    Ok((delay, failure_count))
 }
 
 #[cfg(test)]
@@ -161,6 +168,7 @@ mod tests {
                 } => {
                     assert_eq!(next.number, attempt.number + 1);
                     delays.push(delay.as_secs());
+                    assert!(delays.len() < 1_000, "the retries do not end");
                     (now, attempt) = (at, next);
                 }
                 Decision::Failed { because, .. } => return (delays, because),
@@ -233,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unavailable_other_side_uses_up_no_retry() {
+    fn an_unavailable_service_uses_up_no_retry() {
         let mut outages = 5;
         let (delays, because) = run(policy(), None, || {
             if outages > 0 {
@@ -256,6 +264,59 @@ mod tests {
             run(policy, None, io_error),
             (vec![1, 2, 3], FailedBecause::TimeExhausted)
         );
+    }
+
+    /// The delays are 1 s, 2 s, 3 s and so on. Each row: what fails, in order (`u`: unavailable, `e`: an
+    /// error; the last one repeats), `max_retries`, `max_elapsed` in seconds, the delays, the reason.
+    #[test]
+    fn max_elapsed_counts_from_the_first_failure_of_any_kind_and_ends_every_kind() {
+        use FailedBecause::{RetriesExhausted, TimeExhausted};
+        type Row = (&'static str, u32, u64, &'static [u64], FailedBecause);
+        let table: &[Row] = &[
+            // 1 + 2 + 3 = 6 s is still within 6 s; 4 s more is not.
+            ("u", 100, 6, &[1, 2, 3], TimeExhausted),
+            ("u", 0, 6, &[1, 2, 3], TimeExhausted),
+            ("u", 0, 5, &[1, 2], TimeExhausted),
+            ("e", 100, 6, &[1, 2, 3], TimeExhausted),
+            // The outage of 1 + 2 s counts: of 6 s, only 1 + 2 s are left for retries of the error.
+            ("uue", 100, 6, &[1, 2, 1, 2], TimeExhausted),
+            // After an error, the time that it took counts for the outage.
+            ("eu", 100, 6, &[1, 2, 3], TimeExhausted),
+            // The retries are used up before the time is.
+            ("uue", 1, 60, &[1, 2, 1], RetriesExhausted),
+            // No time at all: the first attempt was the last.
+            ("u", 100, 0, &[], TimeExhausted),
+        ];
+        for (row, &(fails, max_retries, limit, delays, because)) in table.iter().enumerate() {
+            // A limit of 0 s cannot be built; 1 ms is as short as any delay needs.
+            let limit = Duration::from_secs(limit).max(Duration::from_millis(1));
+            let policy = policy().max_retries(max_retries).max_elapsed(limit);
+            let mut fails = fails.chars().peekable();
+            let mut last = 'e';
+            let ended = run(policy, None, || {
+                last = fails.next().unwrap_or(last);
+                match last {
+                    'u' => HandlerError::unavailable("503"),
+                    _ => io_error(),
+                }
+            });
+            assert_eq!(ended, (delays.to_vec(), because), "row {row}");
+        }
+    }
+
+    #[test]
+    fn an_outage_without_max_elapsed_never_ends() {
+        let policy = policy().max_retries(0).build().unwrap();
+        let (mut attempt, mut now) = (Attempt::first(), Timestamp::UNIX_EPOCH);
+        for _ in 0..10_000 {
+            let failed = Outcome::Failed(HandlerError::unavailable("503"));
+            let decision = decide(failed, &attempt, None, &policy, now);
+            let Decision::RetryAt { at, next, .. } = decision else {
+                panic!("{decision:?}")
+            };
+            assert_eq!(next.first_failed_at, Some(Timestamp::UNIX_EPOCH));
+            (now, attempt) = (at, next);
+        }
     }
 
     #[test]

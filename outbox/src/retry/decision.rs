@@ -59,7 +59,8 @@ pub enum Completion {
 pub enum FailedBecause {
     /// The handler returned [`HandlerError::permanent`].
     Permanent,
-    /// The payload cannot be decoded as the handler's event, or its `validate` refused it.
+    /// The payload cannot be decoded as the handler's event, or the `validate` of the event or of the
+    /// handler refused it.
     BadPayload,
     /// The policy does not retry this error.
     NotRetryable,

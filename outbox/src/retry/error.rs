@@ -2,7 +2,7 @@
 
 use std::{fmt, time::Duration};
 
-use crate::config::DuplicateErrorName;
+use crate::config::{DuplicateErrorName, Place};
 
 /// A retry policy cannot be built from these values.
 ///
@@ -75,7 +75,8 @@ impl fmt::Display for PolicyDuration {
 /// No error type has this name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "no error type is registered under the name `{name}`{}; register your own with `#[outbox::error_name(\"{name}\")]` or `.error_name::<E>(\"{name}\")`",
+    "{}no error type is registered under the name `{name}`{}; register your own with `#[outbox::error_name(\"{name}\")]` or `.error_name::<E>(\"{name}\")`",
+    .place.as_ref().map(|place| format!("{place}: ")).unwrap_or_default(),
     .nearest.as_ref().map(|nearest| format!(", the nearest is `{nearest}`")).unwrap_or_default()
 )]
 #[non_exhaustive]
@@ -84,4 +85,6 @@ pub struct UnknownErrorName {
     pub name: String,
     /// The registered name that is most similar.
     pub nearest: Option<String>,
+    /// Where the configuration file or the environment has the name. `None` for a configuration from code.
+    pub place: Option<Place>,
 }

@@ -1,4 +1,4 @@
-//! [`Filter`]: which errors are retried. Its rules look at an error and all its causes.
+//! [`Filter`]: which errors are retried. Its rules check an error and all its causes.
 
 use std::{
     any::{TypeId, type_name},

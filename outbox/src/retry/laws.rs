@@ -78,7 +78,7 @@ proptest! {
             Jitter::Decorrelated => (nanos(initial, 1.0), nanos(previous, 3.0).max(nanos(initial, 1.0))),
             _ => (nanos(base, 1.0), nanos(base, 1.0)),
         };
-        // Nothing is longer than the longest duration there is.
+        // The interval ends at the longest `Duration`.
         let high = high.min(nanos(Duration::MAX, 1.0));
         let delay = delay_of(jitter, failure_count);
         let slack = 2.0 + high * 1e-9;
@@ -87,7 +87,7 @@ proptest! {
             "{delay:?} is outside {low}..{high} ns"
         );
         if jitter == Jitter::Decorrelated && max < Duration::MAX / 3 {
-            // A fixed or custom back-off has no cap of its own: three times its delay is the most.
+            // A fixed or custom back-off has no cap of its own: its longest delay is three times its base.
             prop_assert!(delay <= max.max(previous * 3));
         }
     }

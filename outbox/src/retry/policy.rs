@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{PolicyError, Retry, RetryBuilder};
-use crate::handler::HandlerError;
+use crate::{config::error_names::ErrorNames, handler::HandlerError};
 
 /// Decides whether a failed attempt is made again, and after how long.
 ///
@@ -50,7 +50,9 @@ pub trait RetryPolicy: Send + Sync {
     /// The number of retries: `n` retries are `n + 1` invocations. With 0 there is one invocation.
     fn max_retries(&self) -> u32;
 
-    /// No retry starts later than this after the first failure. Default: no limit.
+    /// No retry starts later than this after the first failure. Failures of every kind count, also
+    /// [`unavailable`](HandlerError::unavailable), which has no other limit. A replay by a person starts
+    /// the time again. Default: no limit.
     fn max_elapsed(&self) -> Option<Duration> {
         None
     }
@@ -59,6 +61,12 @@ pub trait RetryPolicy: Send + Sync {
     fn describe(&self) -> String {
         let (name, max_retries) = (std::any::type_name::<Self>(), self.max_retries());
         format!("{name}, max {max_retries} retries")
+    }
+
+    /// The ready-made policy that this is, so that a stronger place can change some of its parts.
+    #[doc(hidden)]
+    fn as_retry(&self) -> Option<&Retry> {
+        None
     }
 }
 
@@ -82,6 +90,9 @@ macro_rules! forward_to_inner {
             }
             fn describe(&self) -> String {
                 (**self).describe()
+            }
+            fn as_retry(&self) -> Option<&Retry> {
+                (**self).as_retry()
             }
         }
     )*};
@@ -140,6 +151,39 @@ pub trait IntoPolicy {
     /// # Errors
     /// The values of a builder are invalid together; see [`RetryBuilder::build`].
     fn into_policy(self) -> Result<Arc<dyn RetryPolicy>, PolicyError>;
+
+    /// The value as a registry keeps it until it knows all names of error types.
+    #[doc(hidden)]
+    fn unbuilt(self) -> UnbuiltPolicy
+    where
+        Self: Sized,
+    {
+        UnbuiltPolicy(Unbuilt::Policy(self.into_policy()))
+    }
+}
+
+/// A policy, or a builder whose names of error types may be registered later.
+#[derive(Debug)]
+pub struct UnbuiltPolicy(Unbuilt);
+
+enum Unbuilt {
+    Policy(Result<Arc<dyn RetryPolicy>, PolicyError>),
+    Builder(Box<RetryBuilder>),
+}
+
+impl std::fmt::Debug for Unbuilt {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Unbuilt")
+    }
+}
+
+impl UnbuiltPolicy {
+    pub(crate) fn build(self, names: &ErrorNames) -> Result<Arc<dyn RetryPolicy>, PolicyError> {
+        match self.0 {
+            Unbuilt::Policy(policy) => policy,
+            Unbuilt::Builder(builder) => builder.resolved_by(names).into_policy(),
+        }
+    }
 }
 
 #[diagnostic::do_not_recommend]
@@ -152,6 +196,10 @@ impl<P: RetryPolicy + 'static> IntoPolicy for P {
 impl IntoPolicy for RetryBuilder {
     fn into_policy(self) -> Result<Arc<dyn RetryPolicy>, PolicyError> {
         self.build()?.into_policy()
+    }
+
+    fn unbuilt(self) -> UnbuiltPolicy {
+        UnbuiltPolicy(Unbuilt::Builder(Box::new(self)))
     }
 }
 

@@ -1,8 +1,10 @@
 //! [`resolve`]: which policy a handler uses if several places set one.
 
-use std::{collections::BTreeMap, fmt};
+use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use serde::Serialize;
+
+use super::{PolicyError, PolicyPart, RetryParts, RetryPolicy};
 
 /// Where a handler's policy was set. An earlier variant wins over a later one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -17,7 +19,7 @@ pub enum PolicySource {
     Global,
     /// The `retry` section of the configuration.
     Configuration,
-    /// No policy is set: 3 retries, after 1 s, 2 s and 4 s.
+    /// No policy is set. See [`defaults`](super::defaults).
     Default,
 }
 
@@ -41,8 +43,35 @@ pub struct Resolved<P> {
     pub policy: P,
     /// Where it was set.
     pub source: PolicySource,
-    /// Weaker places that set a policy too, strongest first.
+    /// The place of each part that is not from `source`.
+    pub inherited: BTreeMap<PolicyPart, PolicySource>,
+    /// Weaker places whose policies are not used at all, strongest first.
     pub shadows: Vec<PolicySource>,
+}
+
+impl<P> Resolved<P> {
+    /// Where a part of the policy was set.
+    pub(crate) fn source_of(&self, part: PolicyPart) -> PolicySource {
+        self.inherited.get(&part).copied().unwrap_or(self.source)
+    }
+}
+
+impl Resolved<Arc<dyn RetryPolicy>> {
+    /// These parts of an attribute over this policy of a weaker place.
+    pub(crate) fn refined(self, parts: RetryParts) -> Result<Self, PolicyError> {
+        let missing = PolicyPart::ALL.into_iter().filter(|part| !parts.has(*part));
+        let inherited: BTreeMap<_, _> = missing.map(|part| (part, self.source)).collect();
+        let mut shadows = self.shadows;
+        if inherited.is_empty() && self.source != PolicySource::Default {
+            shadows.insert(0, self.source);
+        }
+        Ok(Self {
+            policy: parts.over(self.policy)?,
+            source: PolicySource::Attribute,
+            inherited,
+            shadows,
+        })
+    }
 }
 
 /// Chooses among the policies that places set: trait, then attribute, then builder, then
@@ -70,6 +99,7 @@ pub fn resolve<P>(set: [(PolicySource, Option<P>); 4], default: P) -> Resolved<P
     Resolved {
         policy,
         source,
+        inherited: BTreeMap::new(),
         shadows: set.into_keys().collect(),
     }
 }

@@ -1,4 +1,4 @@
-//! The database fails: wait, log now and then, try again.
+//! [`DatabaseBackoff`]: the delay before the next try, and the log lines, while the database fails.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use crate::{
 
 const FIRST_DELAY: Duration = Duration::from_millis(50);
 const LONGEST_DELAY: Duration = Duration::from_secs(2);
-/// While the database keeps failing, it is logged every 30 s.
+/// While the database keeps failing, the error is logged every 30 s.
 const LOG_EVERY: Duration = Duration::from_secs(30);
 
-/// Consecutive failures of the database on one connection. Whoever uses the connection writes it.
+/// Consecutive failures of the database on one connection. The owner of the connection writes it.
 #[derive(Debug, Default)]
 pub(crate) struct DatabaseBackoff {
     failures: u32,
@@ -24,8 +24,8 @@ pub(crate) struct DatabaseBackoff {
 }
 
 impl DatabaseBackoff {
-    /// Returns how long to wait before the next try: 50 ms to 2 s, longer each time, and not the
-    /// same for two processes.
+    /// Returns how long to wait before the next try: 50 ms to 2 s, longer each time, with a random
+    /// part that differs between processes.
     pub(crate) fn failed(&mut self, operation: Operation, error: &sqlx::Error) -> Duration {
         let now = Instant::now();
         database_error(operation);

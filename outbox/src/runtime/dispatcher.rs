@@ -7,36 +7,37 @@ use uuid::Uuid;
 
 use super::{engine::Engine, event_loop::EventLoop};
 use crate::{
-    outbox::{DbContext as _, Error, Operation, Outbox, PARTITIONS, Result, Shared},
+    outbox::{DbContext as _, Error, Operation, Outbox, Result, Shared},
     registry::{HandlerEntry, PermanentFailure, route::Router},
     runtime::{lane, ownership::LeaseTable},
     store::Database,
 };
 
-/// How long [`Dispatcher::shutdown`] lets handlers finish. Orchestrators kill after 30 s.
+/// How long [`Dispatcher::shutdown`] lets handlers finish. Orchestrators kill a process after 30 s.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(25);
 
 impl<Db: Database> Outbox<Db> {
-    /// Starts to deliver records to the handlers of this process. A recorder of
-    /// [metrics](crate::telemetry::metrics) has to be installed before.
+    /// Starts to deliver records to the handlers of this process. Install a recorder of
+    /// [metrics](crate::telemetry::metrics) before this call.
     ///
     /// # Errors
-    /// When the database cannot be reached (later outages are waited for), when there is no
-    /// handler, or when a dispatcher of this outbox runs already.
+    /// The database cannot be reached, there is no handler, or a dispatcher of this outbox runs
+    /// already. A dispatcher that runs waits until the database is back.
     pub async fn start(&self) -> Result<Dispatcher> {
         if self.inner.registry.entries().is_empty() {
             return Err(Error::NothingToDispatch);
         }
-        if self.inner.running.swap(true, Ordering::AcqRel) {
+        if self.inner.is_running.swap(true, Ordering::AcqRel) {
             return Err(Error::AlreadyRunning);
         }
-        let running = Running(Arc::clone(&self.inner));
+        let running = RunningGuard(Arc::clone(&self.inner));
+        self.inner.read_partitions().await?;
         let event_loop = EventLoop::start(self.clone()).await;
         let event_loop = event_loop.during(Operation::Claim)?;
         self.inner.liveness.started();
         let (stop, stopped) = oneshot::channel();
         let task = tokio::spawn(async move {
-            // Dropped with the task, also by a panic.
+            // Dropped with the task, also after a panic.
             let _running = running;
             event_loop.run(stopped).await;
         });
@@ -44,20 +45,22 @@ impl<Db: Database> Outbox<Db> {
     }
 
     pub(crate) fn engine(&self, owner: Uuid) -> Engine {
-        // A handler that takes a `Tx` holds a connection of the pool while it runs. One handler uses
-        // half of the pool at most.
+        // A handler that takes a `Tx` holds a connection of the pool while it runs. One handler
+        // uses half of the pool at most.
         let connections = self.inner.pool.options().get_max_connections();
         let concurrency = |entry: &HandlerEntry| {
             let (is_transactional, half) = (entry.transactions.any(), (connections / 2).max(1));
-            let most = if is_transactional { half } else { u32::MAX };
-            entry.concurrency().unwrap_or(DEFAULT_CONCURRENCY.min(most))
+            let limit = if is_transactional { half } else { u32::MAX };
+            entry
+                .concurrency()
+                .unwrap_or(DEFAULT_CONCURRENCY.min(limit))
         };
-        self.engine_with(owner, concurrency, MAX_BURST)
+        self.engine_with_limits(owner, concurrency, MAX_BURST)
     }
 
     /// `concurrency`: how many invocations of a handler may run at once. `max_burst`: how many
     /// records a lane may run with one slot.
-    pub(crate) fn engine_with(
+    pub(crate) fn engine_with_limits(
         &self,
         owner: Uuid,
         concurrency: impl Fn(&HandlerEntry) -> u32,
@@ -79,31 +82,31 @@ impl<Db: Database> Outbox<Db> {
         let leases = LeaseTable::new(owner, config.lease(), config.renew_below(), Instant::now());
         let router = Router::new(&inner.registry);
         let max_records = usize::try_from(config.processing.max_in_memory).unwrap_or(usize::MAX);
-        Engine::new(lanes, leases, router, PARTITIONS, max_records)
+        Engine::new(lanes, leases, router, inner.known_partitions(), max_records)
     }
 }
 
-/// That a dispatcher of an outbox runs. [`Outbox::start`] makes it; dropped, another one may start.
-struct Running<Db: Database>(Arc<Shared<Db>>);
+/// Exists while a dispatcher of the outbox runs. After it is dropped, another one may start.
+struct RunningGuard<Db: Database>(Arc<Shared<Db>>);
 
-impl<Db: Database> Drop for Running<Db> {
+impl<Db: Database> Drop for RunningGuard<Db> {
     fn drop(&mut self) {
         self.0.liveness.stopped();
-        self.0.running.store(false, Ordering::Release);
+        self.0.is_running.store(false, Ordering::Release);
     }
 }
 
 /// How many invocations of one handler run at once, unless its registration says otherwise.
 const DEFAULT_CONCURRENCY: u32 = 256;
 
-/// How many records of a lane one burst has at most. Beside 32 invocations the way to the worker and
-/// back costs little.
+/// The longest burst, in records. The round trip to a worker costs little compared with 32
+/// invocations.
 const MAX_BURST: usize = 32;
 
 /// A running dispatcher; see [`Outbox::start`].
 ///
-/// Dropped without [`shutdown`](Self::shutdown) it stops at once: what ran is delivered again, by
-/// others as soon as they find out, as if the process had died.
+/// If it is dropped without [`shutdown`](Self::shutdown), it stops at once, as if the process had
+/// died. Peers notice that, and deliver the unfinished records again.
 #[must_use = "dropping it stops the dispatcher; keep it and call `shutdown`"]
 pub struct Dispatcher {
     stop: oneshot::Sender<Duration>,
@@ -111,22 +114,22 @@ pub struct Dispatcher {
 }
 
 impl Dispatcher {
-    /// Stops: reads no more, lets the running handlers finish for up to 25 seconds, writes what
-    /// became of their records and hands its partitions over. Nothing counts as a failure; what
-    /// was not finished is delivered again.
+    /// Stops the dispatcher. It fetches no more records, lets the running handlers finish for up to
+    /// 25 seconds, writes their results and hands its partitions over. A handler that is cancelled
+    /// has not failed; its record is delivered again.
     ///
     /// # Errors
-    /// When the dispatcher had panicked.
+    /// The dispatcher had panicked.
     pub async fn shutdown(self) -> Result<()> {
         self.shutdown_within(SHUTDOWN_GRACE).await
     }
 
-    /// The same with another limit.
+    /// Like [`shutdown`](Self::shutdown), with another limit.
     ///
     /// # Errors
-    /// When the dispatcher had panicked.
+    /// The dispatcher had panicked.
     pub async fn shutdown_within(self, limit: Duration) -> Result<()> {
-        // An error means that it has ended already.
+        // An error means that the event loop has ended already.
         let _ = self.stop.send(limit);
         match self.task.await {
             Err(error) if error.is_panic() => Err(Error::DispatcherPanicked),

@@ -9,36 +9,36 @@ use crate::{
     registry::{HandlerIx, route::Router},
     runtime::fetch::{BlockingKeys, Watermarks},
     runtime::lane::{AttemptEnd, Availability, Burst, LaneSettings, Lanes, OutgoingBatch, Work},
-    runtime::{meters::Unhandled, ownership::LeaseTable},
+    runtime::{meters::UnhandledEvents, ownership::LeaseTable},
 };
 
-/// Leases, watermarks and lanes, kept in step. Knows no connection, no task and no clock: the event
-/// loop does what it says, so does the test kit, and property tests play it against a database in
-/// memory.
+/// Leases, watermarks and lanes, kept in step. It uses no connection, no task and no clock. The
+/// event loop and the test kit carry out its decisions, and property tests run it against a
+/// database in memory.
 #[derive(Debug)]
 pub(crate) struct Engine {
     lanes: Lanes,
     leases: LeaseTable,
     watermarks: Watermarks,
-    /// Shared with the fetch that is under way, which need not see what is added meanwhile.
+    /// Shared with the fetch that is under way, which need not see keys that are added meanwhile.
     blocking_keys: Arc<BlockingKeys>,
     router: Arc<Router>,
-    /// How many pages of pending records may come before a search for lanes that could run and are
-    /// not in memory, because the search walks everything that blocks. `None`: none is wanted.
+    /// How many pages of pending records may come before a search for runnable lanes that are not
+    /// in memory. The search is slow: it walks all blocking rows. `None`: no search is due.
     pages_before_search: Option<u8>,
-    /// Set by a request for a sweep; cleared only by a plan that reads pages from id 0. A sweep that
-    /// meets a crowded memory is made later, not lost.
-    sweep_owed: bool,
+    /// Set by a request for a sweep; cleared only by a plan that reads pages from id 0. If memory
+    /// is crowded, the sweep is made later and not lost.
+    needs_sweep: bool,
     /// How many records and deliveries may be in memory.
     max_records: usize,
-    unhandled: Unhandled,
-    /// How many partitions there are in all.
+    unhandled: UnhandledEvents,
+    /// The number of partitions of all instances together.
     partition_count: u16,
 }
 
 impl Engine {
-    /// `partition_count`: of all instances. `max_records`: how many records and deliveries may be in
-    /// memory.
+    /// `partition_count`: the partitions of all instances together. `max_records`: how many records
+    /// and deliveries may be in memory.
     pub(crate) fn new(
         lanes: LaneSettings,
         leases: LeaseTable,
@@ -53,64 +53,65 @@ impl Engine {
             blocking_keys: Arc::default(),
             router: Arc::new(router),
             pages_before_search: None,
-            sweep_owed: false,
+            needs_sweep: false,
             max_records,
-            unhandled: Unhandled::default(),
+            unhandled: UnhandledEvents::default(),
             partition_count,
         }
     }
 
-    /// The lanes, to be asked. Only the engine changes them, in step with the rest.
+    /// The lanes, for questions only: the engine alone changes them.
     pub(crate) fn lanes(&self) -> &Lanes {
         &self.lanes
     }
 
-    /// How many more records and deliveries find room.
+    /// How many more records and deliveries have room in memory.
     fn free_records(&self) -> usize {
         self.max_records.saturating_sub(self.lanes.in_memory())
     }
 
-    /// Not even what is due finds room.
+    /// There is no room for any record, not even for a due one.
     pub(crate) fn is_full(&self) -> bool {
         self.free_records() == 0
     }
 
-    /// There is something to read, and too little room to read it.
+    /// There may be pending records, and too little room for a page of them.
     pub(crate) fn is_crowded(&self) -> bool {
         self.watermarks.has_unread() && !self.has_room_for_page()
     }
 
-    /// Pages are read when an eighth of the memory is free, not in small bites.
+    /// Pages are read only when an eighth of the memory is free, so that they are not too small.
     fn has_room_for_page(&self) -> bool {
         self.free_records() >= self.max_records / 8
     }
 
-    /// Takes a quarter of what waits for the slowest handler out of memory. Whether there was any.
+    /// Evicts waiting lanes and the ends of long queues, about a quarter of the memory each.
+    /// Returns whether there were any.
     pub(crate) fn evict(&mut self) -> bool {
         self.lanes.evict(self.max_records / 4)
     }
 }
 
-/// Work.
+/// The calls of the runner.
 impl Engine {
-    /// Invocations to start now. They have their slots already.
+    /// Takes the bursts to start now. They have their slots already.
     pub(crate) fn take_bursts(&mut self) -> Vec<Burst> {
         self.lanes.take_bursts()
     }
 
-    /// An invocation ended. The id of the record that runs next in the same burst, if one does.
+    /// An invocation ended. Returns the id of the record that runs next in the same burst, if any.
     pub(crate) fn on_finished(&mut self, work: &Work, end: AttemptEnd) -> Option<i64> {
         self.lanes.on_finished(work, end)
     }
 
-    /// An invocation was not started, because this process may no longer own it, or because its
-    /// worker ended the burst early. It is the first of its lane again.
+    /// An invocation was not started, because this process may no longer own its partition, or
+    /// because the worker ended the burst early. Its record is the first of its lane again.
     pub(crate) fn on_not_started(&mut self, work: Work) {
         self.lanes.on_not_started(work);
     }
 
-    /// These handlers are paused, and no others. Whether one was resumed, so that its lanes have to be
-    /// found again.
+    /// Pauses these handlers and no others. Returns whether one was resumed, so that its lanes have
+    /// to be found again.
     pub(crate) fn apply_pauses(&mut self, paused: &[String]) -> bool {
         let paused = paused.iter().filter_map(|id| self.router.by_id(id));
         let paused: Vec<HandlerIx> = paused.collect();
@@ -131,16 +132,16 @@ impl Engine {
     }
 }
 
-/// Writing.
+/// The calls of the writer.
 impl Engine {
-    /// Everything that is to be written now. Goes back to [`on_written`](Self::on_written) once it
-    /// is. The keys in which it blocks something count from now on: a fetch may read it before we
-    /// know that it is written.
+    /// Takes all changes that are to be written now. The caller writes them and then calls
+    /// [`on_written`](Self::on_written). Their blocking keys count from now on: a fetch may read
+    /// the rows before this process knows that they are written.
     pub(crate) fn take_batch(&mut self, clock_offset: i64) -> Option<OutgoingBatch> {
         let mut outgoing = self.lanes.take_batch()?;
-        outgoing.shift(clock_offset);
-        for (partition, key) in outgoing.batch().blocking() {
-            // Only if it is missing: a fetch that is under way has the other copy.
+        outgoing.shift_due(clock_offset);
+        for (partition, key) in outgoing.batch().blocking_keys() {
+            // Only if it is missing: `make_mut` copies all keys while a fetch shares them.
             if !self.blocking_keys.may_block(partition, key) {
                 Arc::make_mut(&mut self.blocking_keys).add_key(partition, key);
             }
@@ -148,13 +149,13 @@ impl Engine {
         Some(outgoing)
     }
 
-    /// A batch is written, or will never be because its partitions were lost.
+    /// A batch is written, or was refused because its partitions were lost.
     pub(crate) fn on_written(&mut self, written: OutgoingBatch) {
         self.lanes.on_written(written);
     }
 
-    /// Before all of this is dropped: records that some of their handlers have completed get rows
-    /// for the others, so that the completed ones do not run again.
+    /// Call this before the engine is dropped. A record that some of its handlers have completed
+    /// gets rows for its other handlers, so that the former do not run again.
     pub(crate) fn split_partly_done(&mut self) {
         self.lanes.split_partly_done();
     }

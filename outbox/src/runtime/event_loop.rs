@@ -1,6 +1,6 @@
-//! [`EventLoop`]: owns the parts, waits for one event, hands it to the part it concerns.
+//! [`EventLoop`]: owns the parts, waits for one event, and hands it to the part that it concerns.
 
-// A child module, because only a child sees the private parts.
+// A child module, because only a child can use the private fields.
 #[path = "shutdown.rs"]
 mod shutdown;
 
@@ -14,10 +14,9 @@ use super::{
     fetch::reader::{ReadAnswer, Reader},
     fetch::{FetchPlan, FetchSummary, Fetched, PollReason},
     housekeeping::Housekeeping,
-    lane::OutgoingBatch,
     meters::Meters,
     ownership::{ClaimOutcome, LeaseChanges, Ownership, Watcher, WatcherGone},
-    settle::writer::Writer,
+    settle::writer::{Writer, Written},
     signals::{Signal, Signals},
     single_task::TaskPanicked,
     timers::Timers,
@@ -25,18 +24,19 @@ use super::{
 };
 use crate::{
     outbox::{Outbox, clock::YEAR, error::Operation},
-    store::Database,
+    record::Partition,
+    store::{Database, Lease},
 };
 
-/// The first claim waits this long for the session. Without a session only leases count.
-const SESSION_TIMEOUT: Duration = Duration::from_secs(1);
-/// While the reader is busy only its answer brings something new to read, so the loop need not turn
-/// for timers of the reader more often than this.
+/// The first claim waits for the session for up to 1 s. Without a session only leases count.
+const FIRST_SESSION_WAIT: Duration = Duration::from_secs(1);
+/// While the reader is busy, its timers wake the event loop every 100 ms at most: nothing else can
+/// be read before the reader answers.
 const BUSY_WAKE: Duration = Duration::from_millis(100);
 
 /// The dispatcher's task. Owns every part, waits for one event at a time, and hands it to the part
-/// that it concerns. Nothing in here is shared, so nothing is locked. Dropped, everything that runs
-/// is aborted.
+/// that it concerns. Its state is not shared, so it needs no lock. Dropping it aborts everything
+/// that runs.
 pub(super) struct EventLoop<Db: Database> {
     outbox: Outbox<Db>,
     engine: Engine,
@@ -50,7 +50,7 @@ pub(super) struct EventLoop<Db: Database> {
 }
 
 impl<Db: Database> EventLoop<Db> {
-    /// Makes the first claim, so that a database that is not there is an error at the start.
+    /// Makes the first claim, so that the start fails if the database cannot be reached.
     pub(super) async fn start(outbox: Outbox<Db>) -> Result<Self, sqlx::Error> {
         let now = Instant::now();
         let inner = &outbox.inner;
@@ -67,14 +67,20 @@ impl<Db: Database> EventLoop<Db> {
         };
         event_loop.start_watcher(false);
         if Db::HAS_SESSION_LOCKS {
-            // Before the first claim: a process must not own anything while no peer would see its end.
+            // Before the first claim: while no peer could see it die, a process must own nothing.
             let verified = event_loop.ownership.session().verified();
-            let _ = time::timeout(SESSION_TIMEOUT, verified).await;
+            let _ = time::timeout(FIRST_SESSION_WAIT, verified).await;
         }
         event_loop.start_claim(Instant::now());
         match event_loop.reader.finished().await {
             Ok(ReadAnswer::Claimed(Err(error))) => return Err(error),
             answer => event_loop.on_read(answer),
+        }
+        if event_loop.ownership.has_no_share() {
+            tracing::warn!(
+                partitions = event_loop.outbox.inner.known_partitions(),
+                "more instances than partitions; this instance starts no handler until another one leaves"
+            );
         }
         Ok(event_loop)
     }
@@ -110,7 +116,7 @@ impl<Db: Database> EventLoop<Db> {
                 raised = signals.raised() => self.on_signals(raised),
                 changed = self.ownership.session().changed() => self.on_session(changed),
                 () = time::sleep_until(next_wake) => self.meters.woken_by_timer(),
-                asked = &mut stop => break asked.ok(),
+                grace = &mut stop => break grace.ok(),
             }
         };
         match grace {
@@ -119,7 +125,7 @@ impl<Db: Database> EventLoop<Db> {
         }
     }
 
-    /// Starts what the lanes offer, unless another process may own it by now.
+    /// Starts the bursts of the lanes, unless another process may own their partitions by now.
     fn start_work(&mut self, now: Instant) {
         if self.engine.lanes().has_bursts() {
             self.ownership.verify_session(now);
@@ -144,7 +150,7 @@ impl<Db: Database> EventLoop<Db> {
         }
         if let Some(plan) = self.engine.plan_fetch(request) {
             if request.poll != Some(PollReason::Timer) {
-                // What this fetch brings is started at once.
+                // The records of this fetch are started at once.
                 self.ownership.verify_session(now);
             }
             self.reader.start_fetch(plan);
@@ -164,7 +170,7 @@ impl<Db: Database> EventLoop<Db> {
             Ok(ReadAnswer::Claimed(Err(error))) => self.on_error(now, Operation::Claim, &error),
             Ok(ReadAnswer::Fetched(plan, Err(error))) => {
                 self.engine.on_fetch_failed(*plan);
-                // What this fetch would have found has to be found by another one.
+                // Another fetch has to find the records that this one did not.
                 self.timers.sweep_now(now);
                 self.on_error(now, Operation::Fetch, &error);
             }
@@ -177,7 +183,7 @@ impl<Db: Database> EventLoop<Db> {
     fn on_error(&mut self, now: Instant, operation: Operation, error: &sqlx::Error) {
         let delay = self.reader.failed(operation, error);
         self.ownership.request_claim();
-        self.timers.wait_until(now + delay);
+        self.timers.pause_until(now + delay);
     }
 
     fn on_claimed(&mut self, now: Instant, outcome: ClaimOutcome) {
@@ -189,23 +195,35 @@ impl<Db: Database> EventLoop<Db> {
         }
     }
 
-    /// What is owned from now on. Invocations of lost partitions are cancelled, and memory forgets
-    /// them, before anything is closed or opened. Returns whether partitions were gained.
+    /// Applies the leases of a claim. Lost partitions are cancelled and forgotten here, before any
+    /// partition is closed or opened. Returns whether partitions were gained.
     fn apply_leases(&mut self, outcome: &ClaimOutcome) -> bool {
         let (owned, peers) = (outcome.leases.len(), outcome.decision.peers);
         let (ownership, engine) = (&mut self.ownership, &mut self.engine);
-        let LeaseChanges { gained, lost } = ownership.apply_leases(&outcome.leases, engine);
-        if !lost.is_empty() {
-            tracing::warn!(partitions = ?lost, "leases lost; running handlers cancelled");
-            let cancelled = self.runner.cancel(|partition| lost.contains(&partition));
-            self.engine.drop_partitions(&lost, &cancelled);
-            self.meters.leases_lost(lost.len());
-        }
+        let LeaseChanges { gained, lost } = ownership.apply_leases(outcome, engine);
+        self.drop_partitions(&lost);
         if !gained.is_empty() {
             tracing::info!(gained = gained.len(), owned, peers, "partitions gained");
         }
         self.housekeeping.set_ownership(outcome);
         !gained.is_empty()
+    }
+
+    /// The fence refused a batch, so peers may own these partitions. The next claim finds out.
+    fn on_refused(&mut self, refused: &[Lease]) {
+        let lost = self.engine.on_refused(refused, Instant::now());
+        self.drop_partitions(&lost);
+        self.ownership.request_claim();
+    }
+
+    /// Cancels what runs in lost partitions, and forgets everything about them.
+    fn drop_partitions(&mut self, lost: &[Partition]) {
+        if !lost.is_empty() {
+            tracing::warn!(partitions = ?lost, "leases lost; running handlers cancelled");
+            let cancelled = self.runner.cancel(|partition| lost.contains(&partition));
+            self.engine.drop_partitions(lost, &cancelled);
+            self.meters.leases_lost(lost.len());
+        }
     }
 
     fn on_fetched(&mut self, now: Instant, plan: &FetchPlan, fetched: Fetched) {
@@ -214,23 +232,27 @@ impl<Db: Database> EventLoop<Db> {
         let (next_due, expects_late) = (fetched.next_due, fetched.expects_late);
         let FetchSummary { new, due } = self.engine.on_fetched(plan, fetched);
         if plan.due.is_some() {
-            self.timers.next_due(now, next_due, due > 0);
+            self.timers.due_reported(now, next_due, due > 0);
         }
         if new > 0 || expects_late {
             self.timers.expect_late(now);
         }
     }
 
-    fn on_written(&mut self, written: Result<OutgoingBatch, TaskPanicked>) {
-        let Ok(written) = written else {
+    fn on_written(&mut self, written: Result<Written, TaskPanicked>) {
+        let Ok(Written { batch, outcome }) = written else {
             return self.reset();
         };
-        self.meters.written(written.batch());
+        self.meters.written(batch.batch());
         // Only now: a fetch before the delivery was written would find nothing.
-        if let Some(delay) = written.batch().first_due() {
+        if let Some(delay) = batch.batch().first_due() {
             self.timers.due_in(Instant::now(), delay);
         }
-        self.engine.on_written(written);
+        if !outcome.refused.is_empty() {
+            // First: `on_written` makes memory forget these records, and they could start again.
+            self.on_refused(&outcome.refused);
+        }
+        self.engine.on_written(batch);
     }
 
     fn on_signals(&mut self, raised: Signals) {
@@ -249,8 +271,8 @@ impl<Db: Database> EventLoop<Db> {
         }
     }
 
-    /// A task panicked, and what it had is lost. Forgets everything in memory and reads it again, as
-    /// after a crash. What was not written is delivered again.
+    /// A task panicked, and its rows are lost. Forgets everything in memory and reads it again, as
+    /// after a crash. Records whose results were not written are delivered again.
     fn reset(&mut self) {
         tracing::error!("task of the dispatcher panicked; reading everything again");
         self.runner.cancel(|_| true);
@@ -261,7 +283,7 @@ impl<Db: Database> EventLoop<Db> {
         self.writer.replace(inner.settler());
     }
 
-    /// The earliest of what the parts say. What needs the reader waits for it.
+    /// The earliest wake-up of all parts. Those that need the reader wait until it is idle.
     fn next_wake(&mut self, now: Instant) -> Instant {
         let is_idle = self.reader.is_idle();
         let not_before = if is_idle { now } else { now + BUSY_WAKE };
@@ -275,5 +297,51 @@ impl<Db: Database> EventLoop<Db> {
         ];
         let first = read_at.max(not_before).max(self.timers.not_before());
         wakes.into_iter().flatten().fold(first, Instant::min)
+    }
+}
+
+#[cfg(test)]
+#[cfg(feature = "sqlite")]
+mod tests {
+    use sqlx::sqlite::SqlitePoolOptions;
+
+    use super::*;
+    use crate::registry::Registry;
+
+    /// The record has no handler, so that its batch needs no invocation.
+    #[tokio::test]
+    async fn a_refused_batch_ends_the_lease_and_asks_for_a_claim() {
+        let pool = SqlitePoolOptions::new().max_connections(1);
+        let pool = pool.connect("sqlite::memory:").await.unwrap();
+        let registry = Registry::builder().allow_empty();
+        let outbox = Outbox::builder(pool.clone()).registry(registry).build();
+        let mut event_loop = EventLoop::start(outbox.await.unwrap()).await.unwrap();
+        let publish = "insert into outbox_record (event_id, event, version, key, part, payload) values (randomblob(16), 'e', 1, 'k', 7, '{}')";
+        sqlx::query(publish).execute(&pool).await.unwrap();
+        event_loop.start_reading(Instant::now());
+        let answer = event_loop.reader.finished().await;
+        event_loop.on_read(answer);
+        let lose = "update outbox_lease set epoch = epoch + 1 where part = 7";
+        sqlx::query(lose).execute(&pool).await.unwrap();
+        event_loop.writer.start_now(&mut event_loop.engine, 0);
+        let written = event_loop.writer.finished().await;
+        event_loop.on_written(written);
+
+        let leases = event_loop.engine.leases().leases();
+        assert!(
+            leases.len() == 63
+                && leases
+                    .iter()
+                    .all(|lease| lease.partition != Partition::new(7))
+        );
+        assert!(event_loop.ownership.claim_at(&event_loop.engine) <= Instant::now());
+        event_loop.start_reading(Instant::now());
+        let answer = event_loop.reader.finished().await;
+        event_loop.on_read(answer);
+        assert_eq!(
+            event_loop.engine.leases().leases().len(),
+            64,
+            "a later claim gains it again"
+        );
     }
 }

@@ -1,9 +1,9 @@
 //! The dispatcher: owns partitions, fetches records, orders them in lanes, runs handlers and
-//! settles what became of them.
+//! settles the results.
 //!
 //! A record passes [`signals`], [`event_loop`], [`timers`], [`engine`], [`fetch`], [`lane`],
-//! [`work`] and [`settle`], in this order. [`ownership`] says which partitions this process owns,
-//! [`housekeeping`] prunes and samples, and `shutdown.rs` is the end of all of it.
+//! [`work`] and [`settle`], in this order. [`ownership`] decides which partitions this process
+//! owns, [`housekeeping`] prunes and samples, and `shutdown.rs` stops the dispatcher.
 
 pub(crate) mod backoff;
 mod dispatcher;

@@ -13,29 +13,29 @@ use crate::{
 
 /// Leases that could not be renewed are renewed again after 100 ms at the earliest.
 const RENEW_RETRY: Duration = Duration::from_millis(100);
-/// What was finished in time is written for at least this long after the deadline.
+/// The writer gets at least 1 s for the results of finished handlers, also after the deadline.
 const FLUSH_TIME: Duration = Duration::from_secs(1);
-/// What is under way on the reading connection may take this long, and the last release as long.
+/// A statement that is under way on the reading connection may take 2 s; so may the last release.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How far a process is that leaves the cluster while handlers still run.
+/// The state of a process that leaves the cluster while handlers still run.
 #[derive(Debug)]
 struct Departure {
     /// Peers know that this instance wants no share.
     is_announced: bool,
-    /// Drained, not released yet.
+    /// The leases of drained partitions that are not released yet.
     to_release: Vec<Lease>,
-    /// The next release waits until then, after an error.
+    /// No release is sent before this time, which grows after an error.
     release_at: Instant,
-    /// The next renewal waits until then.
+    /// No renewal is sent before this time.
     renew_at: Instant,
 }
 
 impl<Db: Database> EventLoop<Db> {
-    /// Lets handlers finish until then, writes what became of their records, and releases each
-    /// lease as soon as nothing of its partition runs: its other keys do not wait for a slow
-    /// handler. The reader's task announces, renews and releases, so that a database that hangs does
-    /// not keep this loop from taking results.
+    /// Lets handlers finish until `deadline`, writes their results, and releases each lease as soon
+    /// as nothing of its partition runs: a slow handler delays only its own partition. The reader's
+    /// task announces, renews and releases, so that this loop takes results also while the database
+    /// hangs.
     pub(super) async fn shut_down(mut self, deadline: Instant) {
         self.housekeeping.stop_pruning();
         self.engine.keep_open(0);
@@ -83,9 +83,9 @@ impl<Db: Database> EventLoop<Db> {
         self.housekeeping.stop();
     }
 
-    /// Renews what still runs here, however long that takes: no other process may run it. Says that
-    /// this instance wants no share, or peers would take it for dead, and releases what is drained.
-    /// Returns when to look again, unless the reader is busy.
+    /// Renews the leases while handlers run: no other process may run their records. Announces that
+    /// this instance wants no share, because peers would otherwise take it for dead, and releases
+    /// drained partitions. Returns when to look again, unless the reader is busy.
     fn start_departing(&mut self, now: Instant, departure: &mut Departure) -> Option<Instant> {
         if !self.reader.is_idle() {
             return None;
@@ -93,8 +93,8 @@ impl<Db: Database> EventLoop<Db> {
         let leases = self.engine.leases();
         let (owner, micros) = (leases.owner(), leases.duration_micros());
         let renew_at = leases.renew_at().max(departure.renew_at);
-        let wants_release = !departure.is_announced || !departure.to_release.is_empty();
-        let release_at = wants_release.then_some(departure.release_at);
+        let needs_release = !departure.is_announced || !departure.to_release.is_empty();
+        let release_at = needs_release.then_some(departure.release_at);
         if now >= renew_at {
             departure.renew_at = now + RENEW_RETRY;
             self.reader.start_renewing(owner, micros);
@@ -107,7 +107,7 @@ impl<Db: Database> EventLoop<Db> {
         None
     }
 
-    /// What was read is left to other processes. Leases that were claimed are released like the
+    /// Leaves fetched records to other processes. Leases that a claim gained are released like the
     /// others.
     fn on_answer(&mut self, answer: Result<ReadAnswer, TaskPanicked>, departure: &mut Departure) {
         match answer {
@@ -139,7 +139,8 @@ impl<Db: Database> EventLoop<Db> {
         }
     }
 
-    /// Releases everything, once what is under way on the reading connection has ended.
+    /// Waits for the statement that is under way on the reading connection, and releases
+    /// everything.
     async fn leave_cluster(&mut self, mut departure: Departure) {
         if !self.reader.is_idle() {
             let limit = Instant::now() + LEAVE_TIMEOUT;
@@ -150,9 +151,9 @@ impl<Db: Database> EventLoop<Db> {
         }
         let owner = self.engine.leases().owner();
         let limit = Instant::now() + LEAVE_TIMEOUT;
-        // Once more after an error: a row that is to be deleted may be locked by a transaction that
-        // waits for another row of this one.
-        let mut failed = None;
+        // Tried twice: a transaction may have locked a row that this one deletes, and wait for
+        // another row of it.
+        let mut last_error = None;
         for _ in 0..2 {
             self.reader.start_leaving(owner, Release::Everything);
             match timeout_at(limit, self.reader.finished()).await {
@@ -160,17 +161,17 @@ impl<Db: Database> EventLoop<Db> {
                     tracing::info!("stopped and released its partitions");
                     return;
                 }
-                Ok(Ok(ReadAnswer::Left(_, Err(error)))) => failed = Some(error),
+                Ok(Ok(ReadAnswer::Left(_, Err(error)))) => last_error = Some(error),
                 Ok(_) | Err(_) => break,
             }
         }
         tracing::warn!(
-            error = failed.map(tracing::field::display),
+            error = last_error.map(tracing::field::display),
             "stopped without releasing its leases; peers take over when they expire"
         );
     }
 
-    /// The handle was dropped: everything is aborted, as if the process had died.
+    /// The handle was dropped. Aborts everything, as if the process had died.
     pub(super) fn abort(mut self) {
         self.housekeeping.stop();
         tracing::warn!(

@@ -1,4 +1,4 @@
-//! [`WakeSignals`]: how publish, operations and the watcher call the event loop.
+//! [`WakeSignals`]: how publishers, operations and the watcher wake the event loop.
 
 use std::{
     collections::HashSet,
@@ -8,37 +8,41 @@ use std::{
 
 use tokio::sync::Notify;
 
-/// Raised by publish, operations and the watcher; taken by the event loop. A raised signal stays
+use crate::record::Partition;
+
+/// Publishers, operations and the watcher raise signals; the event loop takes them. A signal stays
 /// raised until it is taken, so none is lost. It is a hint: the poll finds everything without it.
 #[derive(Debug, Default)]
 pub(crate) struct WakeSignals {
     notify: Notify,
     /// One bit per [`Signal`].
     raised: AtomicU8,
-    /// The event loop asks the watcher to verify the session.
+    /// Notified when the event loop asks the watcher to verify the session.
     verify: Notify,
     /// The partitions of this process. The event loop writes it after each claim.
-    owned: Mutex<HashSet<u16>>,
+    owned: Mutex<HashSet<Partition>>,
 }
 
-/// Why the event loop is called.
+/// Why the event loop is woken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Signal {
     /// There is something to do now.
     Requested,
     /// This process published in a transaction that may commit at any moment.
     Published,
-    /// The same, of a record that is due at a later time.
+    /// Like `Published`, for a record that is due at a later time.
     PublishedForLater,
     /// Records of any process were committed.
     PeerPublished,
-    /// Partitions changed hands, or an instance has come or gone.
+    /// Partitions have new owners, or an instance joined or left.
     OwnershipChanged,
     /// A handler was paused or resumed.
     PauseChanged,
+    /// A record was restored. Its id may be below the watermark of its partition.
+    Restored,
 }
 
-/// The signals that were raised since the last time.
+/// The signals that were raised since the event loop last took them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Signals(u8);
 
@@ -62,16 +66,17 @@ impl WakeSignals {
 
     /// Raises [`Signal::PeerPublished`] if one of these partitions is owned here, or if none is
     /// named.
-    pub(crate) fn peer_published_in(&self, partitions: &[u16]) {
+    pub(crate) fn peer_published_in(&self, partitions: &[Partition]) {
         let owned = self.owned.lock().unwrap_or_else(PoisonError::into_inner);
-        let concerns = partitions.is_empty() || partitions.iter().any(|part| owned.contains(part));
+        let is_concerned =
+            partitions.is_empty() || partitions.iter().any(|partition| owned.contains(partition));
         drop(owned);
-        if concerns {
+        if is_concerned {
             self.raise(Signal::PeerPublished);
         }
     }
 
-    pub(crate) fn set_owned(&self, partitions: impl IntoIterator<Item = u16>) {
+    pub(crate) fn set_owned(&self, partitions: impl IntoIterator<Item = Partition>) {
         let mut owned = self.owned.lock().unwrap_or_else(PoisonError::into_inner);
         *owned = partitions.into_iter().collect();
     }
@@ -81,7 +86,7 @@ impl WakeSignals {
         self.verify.notify_one();
     }
 
-    /// Waits for that. Dropping it loses nothing.
+    /// Waits until the event loop asks for a verification. Dropping it loses nothing.
     pub(crate) async fn verification_requested(&self) {
         self.verify.notified().await;
     }
@@ -108,12 +113,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn only_partitions_that_are_owned_wake() {
+    async fn only_owned_partitions_wake_the_event_loop() {
         let signals = WakeSignals::default();
-        signals.set_owned([3]);
-        signals.peer_published_in(&[4, 5]);
+        let owned = [Partition::new(3)];
+        signals.set_owned(owned);
+        signals.peer_published_in(&[4, 5].map(Partition::new));
         assert_eq!(signals.raised.load(Ordering::Acquire), 0);
-        for partitions in [&[3][..], &[]] {
+        for partitions in [&owned[..], &[]] {
             signals.peer_published_in(partitions);
             assert!(signals.raised().await.has(Signal::PeerPublished));
         }

@@ -4,8 +4,8 @@ use std::future::pending;
 
 use tokio::task::JoinHandle;
 
-/// Runs one task at a time. The task gets `C`, a connection with what was learnt on it, and gives it
-/// back with its answer. Dropped, it aborts the task.
+/// Runs one task at a time. The task gets `C`, a connection with its state, and returns it with its
+/// answer. Dropping it aborts the task.
 pub(super) struct SingleTask<C, A> {
     /// Set while no task runs.
     idle: Option<C>,
@@ -28,7 +28,7 @@ impl<C: Send + 'static, A: Send + 'static> SingleTask<C, A> {
         self.idle.is_some()
     }
 
-    /// Starts the task, unless one runs.
+    /// Starts the task, unless another one runs.
     pub(super) fn start<F>(&mut self, task: impl FnOnce(C) -> F)
     where
         F: Future<Output = (C, A)> + Send + 'static,
@@ -38,7 +38,7 @@ impl<C: Send + 'static, A: Send + 'static> SingleTask<C, A> {
         }
     }
 
-    /// Waits for the answer of the task; for ever while none runs. Dropping it loses nothing.
+    /// Waits for the answer of the task. Never returns while none runs. Dropping it loses nothing.
     pub(super) async fn finished(&mut self) -> Result<A, TaskPanicked> {
         let Some(task) = &mut self.running else {
             return pending().await;
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn one_task_runs_at_a_time_and_gives_its_connection_back() {
+    async fn one_task_runs_at_a_time_and_returns_its_connection() {
         let mut tasks = SingleTask::new(1);
         tasks.start(async |n| (n + 1, "first"));
         tasks.start(async |n| (n + 10, "second"));
@@ -94,9 +94,9 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_panic_costs_the_connection() {
+    async fn a_panic_loses_the_connection() {
         let mut tasks = SingleTask::<u8, ()>::new(1);
-        tasks.start(async |_| panic!("as the test wants it"));
+        tasks.start(async |_| panic!("on purpose"));
         assert_eq!(tasks.finished().await, Err(TaskPanicked));
         assert!(!tasks.is_idle());
         tasks.replace(2);
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn dropped_it_aborts_its_task() {
+    async fn dropping_it_aborts_its_task() {
         let alive = Arc::new(());
         let mut tasks = SingleTask::new(Arc::clone(&alive));
         tasks.start(async |alive| {

@@ -14,18 +14,18 @@ use super::{
 const FIRST_PROBE: Duration = Duration::from_millis(1);
 /// The gap grows up to 500 ms. After one poll interval the probes end, and the poll finds the rest.
 const LONGEST_PROBE: Duration = Duration::from_millis(500);
-/// The time between two looks for records of late writers.
-const LATE_EVERY: Duration = Duration::from_millis(400);
+/// The time between two fetches that look for records of late writers.
+const LATE_CHECK_EVERY: Duration = Duration::from_millis(400);
 /// The time between two sweeps.
 const SWEEP_EVERY: Duration = Duration::from_secs(120);
-/// Records that are overdue, and in memory already or without room, are looked for again after
-/// 50 ms. While all of them are in memory, that time doubles up to 800 ms.
-const DUE_AGAIN: Duration = Duration::from_millis(50);
-const LONGEST_DUE_AGAIN: Duration = Duration::from_millis(800);
+/// If there is no room for overdue records, or all of them are in memory, the next look for due
+/// records comes after 50 ms. While all of them are in memory, that time doubles up to 800 ms.
+const DUE_RETRY: Duration = Duration::from_millis(50);
+const LONGEST_DUE_RETRY: Duration = Duration::from_millis(800);
 /// After a signal of a peer the pending records are read first, and due ones 100 ms later.
-const DUE_AFTER: Duration = Duration::from_millis(100);
+const DUE_AFTER_PUBLISH: Duration = Duration::from_millis(100);
 
-/// When to read what. The event loop writes and reads it.
+/// The times of the next fetches, by kind. The event loop writes and reads it.
 #[derive(Debug)]
 pub(crate) struct Timers {
     poll_interval: Duration,
@@ -40,9 +40,9 @@ pub(crate) struct Timers {
     probe: Option<(Instant, Duration)>,
     /// When this process published last.
     published_at: Option<Instant>,
-    /// Whether a probe also looks for due records, and so for the time of the next one.
-    probes_due: bool,
-    /// Nothing is read before this, after an error.
+    /// Whether the next probe also looks for due records, to learn when the next one is due.
+    needs_due_probe: bool,
+    /// After an error, nothing is read before this time.
     not_before: Instant,
 }
 
@@ -57,8 +57,8 @@ impl Timers {
             sweep: now,
             probe: None,
             published_at: None,
-            due_gap: DUE_AGAIN,
-            probes_due: false,
+            due_gap: DUE_RETRY,
+            needs_due_probe: false,
             not_before: now,
         }
     }
@@ -76,25 +76,28 @@ impl Timers {
         if raised.has(Signal::PeerPublished) {
             self.peer_published(now);
         }
+        if raised.has(Signal::Restored) {
+            self.sweep_now(now);
+        }
     }
 
     /// This process published; the transaction will end soon.
     fn published(&mut self, now: Instant) {
-        // Never later than before: a process that publishes all the time must not put it off.
+        // Never later than before: a process that publishes all the time must not delay its probe.
         let at = now + FIRST_PROBE;
         let at = self.probe.map_or(at, |(probe, _)| probe.min(at));
         self.probe = Some((at, FIRST_PROBE));
         self.published_at = Some(now);
     }
 
-    /// The same, of a record that is due later. Only a look for due records after the commit tells
-    /// this process when.
+    /// This process published a record that is due later. Only a look for due records after the
+    /// commit finds out when.
     fn published_for_later(&mut self, now: Instant) {
         self.published(now);
-        self.probes_due = true;
+        self.needs_due_probe = true;
     }
 
-    /// Pending and due records are to be read now.
+    /// Reads pending and due records now.
     fn requested(&mut self, now: Instant) {
         self.poll = now;
         self.is_signalled = true;
@@ -105,36 +108,36 @@ impl Timers {
     fn peer_published(&mut self, now: Instant) {
         self.poll = now;
         self.is_signalled = true;
-        self.due_in(now, DUE_AFTER);
+        self.due_in(now, DUE_AFTER_PUBLISH);
     }
 
-    /// Everything is to be read again from id 0 now.
+    /// Reads everything again from id 0 now.
     pub(crate) fn sweep_now(&mut self, now: Instant) {
         self.requested(now);
         self.sweep = now;
     }
 
-    /// Nothing is read before then.
-    pub(crate) fn wait_until(&mut self, then: Instant) {
+    /// Reads nothing before `then`.
+    pub(crate) fn pause_until(&mut self, then: Instant) {
         self.not_before = then;
     }
 
-    /// A delivery was written that is due after this delay.
+    /// A delivery was written that is due after `delay`.
     pub(crate) fn due_in(&mut self, now: Instant, delay: Duration) {
         self.due = self.due.min(now + delay);
     }
 
-    /// There is no room for due records. Without this, retries of all handlers would wait for the
-    /// next poll.
+    /// There is no room for due records. Looks again soon, because the retries of all handlers
+    /// would otherwise wait for the next poll.
     pub(crate) fn due_found_no_room(&mut self, now: Instant) {
-        self.due_in(now, DUE_AGAIN);
+        self.due_in(now, DUE_RETRY);
     }
 
     pub(crate) fn not_before(&self) -> Instant {
         self.not_before
     }
 
-    /// What to read now.
+    /// Takes the request for the next fetch.
     pub(crate) fn take_request(&mut self, now: Instant, clock_offset: i64) -> FetchRequest {
         let poll = self.take_poll(now);
         // A late record may be in any partition.
@@ -142,7 +145,7 @@ impl Timers {
         FetchRequest {
             poll: late.map(|_| PollReason::Signalled).or(poll),
             due: self.take_due(now),
-            sweep: take_turn(&mut self.sweep, now, SWEEP_EVERY),
+            sweep: take_if_due(&mut self.sweep, now, SWEEP_EVERY),
             clock_offset,
         }
     }
@@ -153,12 +156,12 @@ impl Timers {
             let gap = (gap * 2).min(LONGEST_PROBE);
             let since = self.published_at.map_or(gap, |at| now.duration_since(at));
             self.probe = (since < self.poll_interval).then(|| (now + gap, gap));
-            if self.probes_due {
+            if self.needs_due_probe {
                 self.due = now;
-                self.probes_due = self.probe.is_some();
+                self.needs_due_probe = self.probe.is_some();
             }
         }
-        let has_polled = take_turn(&mut self.poll, now, self.poll_interval);
+        let has_polled = take_if_due(&mut self.poll, now, self.poll_interval);
         if probed.is_some() || has_polled && std::mem::take(&mut self.is_signalled) {
             Some(PollReason::Signalled)
         } else {
@@ -167,27 +170,27 @@ impl Timers {
     }
 
     fn take_due(&mut self, now: Instant) -> bool {
-        take_turn(&mut self.due, now, self.poll_interval)
+        take_if_due(&mut self.due, now, self.poll_interval)
     }
 
-    /// The database said in how many microseconds a record is due. `has_new`: this fetch brought
+    /// The database said in how many microseconds a record is due. `has_new`: this fetch returned
     /// due records that were not in memory.
-    pub(crate) fn next_due(&mut self, now: Instant, micros: Option<i64>, has_new: bool) {
+    pub(crate) fn due_reported(&mut self, now: Instant, micros: Option<i64>, has_new: bool) {
         let Some(micros) = micros else { return };
         let until = Duration::from_micros(u64::try_from(micros).unwrap_or(0));
         if until.is_zero() && !has_new {
-            // All that is due is in memory.
+            // All due records are in memory.
             self.due_in(now, self.due_gap);
-            self.due_gap = (self.due_gap * 2).min(LONGEST_DUE_AGAIN);
+            self.due_gap = (self.due_gap * 2).min(LONGEST_DUE_RETRY);
             return;
         }
-        self.due_gap = DUE_AGAIN;
+        self.due_gap = DUE_RETRY;
         self.due_in(now, until);
     }
 
     /// A transaction that is still open may commit a record below what was read.
     pub(crate) fn expect_late(&mut self, now: Instant) {
-        self.late.get_or_insert(now + LATE_EVERY);
+        self.late.get_or_insert(now + LATE_CHECK_EVERY);
     }
 
     pub(crate) fn next_wake(&self) -> Instant {
@@ -198,8 +201,8 @@ impl Timers {
     }
 }
 
-/// Whether the time has come. Then the next time is `every` from now.
-fn take_turn(at: &mut Instant, now: Instant, every: Duration) -> bool {
+/// Whether the time has come. If so, the next time is `every` from now.
+fn take_if_due(at: &mut Instant, now: Instant, every: Duration) -> bool {
     let has_come = now >= *at;
     if has_come {
         *at = now + every;
@@ -221,7 +224,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn idle_it_waits_until_the_next_poll() {
+    async fn without_signals_it_waits_for_the_next_poll() {
         let now = Instant::now();
         let mut timers = idle(now);
         assert_eq!(timers.next_wake(), now + Duration::from_secs(5));
@@ -244,7 +247,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn after_a_publish_it_looks_less_and_less_often() {
+    async fn after_a_publish_the_gap_between_probes_doubles() {
         let start = Instant::now();
         let mut timers = idle(start);
         timers.published(start);
@@ -256,7 +259,7 @@ mod tests {
         }
         assert_eq!(gaps[..10], [1, 2, 4, 8, 16, 32, 64, 128, 256, 500]);
         assert!(gaps[10..].iter().all(|gap| *gap == 500), "{gaps:?}");
-        // In the end it is left to the poll.
+        // The probes end after one poll interval.
         for _ in 0..4 {
             now = timers.next_wake();
             timers.take_poll(now);
@@ -266,7 +269,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_publishes_all_the_time_does_not_put_off_the_look() {
+    async fn constant_publishing_does_not_delay_the_probe() {
         let start = Instant::now();
         let mut timers = idle(start);
         for micros in (0..1000).step_by(100) {
@@ -276,26 +279,26 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_is_scheduled_here_is_looked_for_so_that_its_time_is_known() {
+    async fn after_a_delayed_publish_probes_look_for_due_records_too() {
         let now = Instant::now();
         let mut timers = idle(now);
         timers.published(now);
         assert!(timers.take_poll(now + MS).is_some() && !timers.take_due(now + MS));
         timers.published_for_later(now + MS);
         assert!(timers.take_poll(now + 2 * MS).is_some() && timers.take_due(now + 2 * MS));
-        // Not committed yet: once more.
+        // The transaction may not have committed yet, so the next probe looks again.
         assert!(timers.take_poll(now + 4 * MS).is_some() && timers.take_due(now + 4 * MS));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_is_overdue_and_known_is_no_busy_loop() {
+    async fn overdue_records_in_memory_cause_no_busy_loop() {
         let now = Instant::now();
         let mut timers = idle(now);
-        timers.next_due(now, Some(-5), false);
-        assert_eq!(timers.next_wake(), now + DUE_AGAIN);
-        timers.next_due(now, Some(2_000), false);
+        timers.due_reported(now, Some(-5), false);
+        assert_eq!(timers.next_wake(), now + DUE_RETRY);
+        timers.due_reported(now, Some(2_000), false);
         assert_eq!(timers.next_wake(), now + 2 * MS);
-        timers.next_due(now, Some(-5), true);
+        timers.due_reported(now, Some(-5), true);
         assert_eq!(timers.next_wake(), now);
     }
 
@@ -304,16 +307,16 @@ mod tests {
         let now = Instant::now();
         let mut timers = idle(now);
         timers.requested(now);
-        timers.wait_until(now + 100 * MS);
+        timers.pause_until(now + 100 * MS);
         assert_eq!(timers.next_wake(), now + 100 * MS);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_late_record_may_be_anywhere() {
+    async fn a_look_for_late_records_polls_all_partitions() {
         let now = Instant::now();
         let mut timers = idle(now);
         timers.expect_late(now);
-        let request = timers.take_request(now + LATE_EVERY, 7);
+        let request = timers.take_request(now + LATE_CHECK_EVERY, 7);
         let expected = FetchRequest {
             poll: Some(PollReason::Signalled),
             clock_offset: 7,

@@ -1,10 +1,10 @@
-//! [`Batch`]: what the dispatcher writes about records and deliveries.
+//! [`Batch`]: the changes of records and deliveries that the dispatcher writes.
 
 use std::time::Duration;
 
 use serde::{Serialize, Serializer};
 
-use crate::record::DeliveryStatus;
+use crate::record::{DeliveryStatus, Partition};
 
 /// Everything that one transaction of the writer writes.
 #[derive(Debug, Default)]
@@ -30,21 +30,21 @@ impl Batch {
             && self.changed_deliveries.is_empty()
     }
 
-    /// The batch has completed records only: one statement writes it, without a transaction.
-    pub(crate) fn has_only_completed(&self) -> bool {
+    /// Whether the batch only completes records. One statement then writes it, without a transaction.
+    pub(crate) fn has_only_completions(&self) -> bool {
         self.unhandled.is_empty()
             && self.split_records.is_empty()
             && self.changed_deliveries.is_empty()
     }
 
     /// The keys that have a blocking delivery once this batch is written, with their partitions.
-    pub(crate) fn blocking(&self) -> impl Iterator<Item = (u16, &str)> {
+    pub(crate) fn blocking_keys(&self) -> impl Iterator<Item = (Partition, &str)> {
         let rows = self.new_deliveries.iter().chain(&self.changed_deliveries);
         let blocking = rows.filter(|row| row.blocking);
-        blocking.map(|row| (row.part, &*row.key))
+        blocking.map(|row| (row.partition, &*row.key))
     }
 
-    /// The time until the first of its deliveries is due.
+    /// The time until the first delivery of the batch is due.
     pub(crate) fn first_due(&self) -> Option<Duration> {
         let rows = self.new_deliveries.iter().chain(&self.changed_deliveries);
         let first = rows.filter_map(|row| row.due_in).min()?;
@@ -53,7 +53,7 @@ impl Batch {
 
     /// Moves every due time by the offset between the test's clock and the database's, in
     /// microseconds.
-    pub(crate) fn shift(&mut self, micros: i64) {
+    pub(crate) fn shift_due(&mut self, micros: i64) {
         for row in self
             .new_deliveries
             .iter_mut()
@@ -63,32 +63,32 @@ impl Batch {
         }
     }
 
-    /// The new deliveries of these records, which are in order.
+    /// The new deliveries of these records. The ids must be sorted.
     pub(super) fn rows_of(&self, records: &[i64]) -> Vec<&DeliveryRow> {
         let rows = self.new_deliveries.iter();
         rows.filter(|row| records.binary_search(&row.record_id).is_ok())
             .collect()
     }
 
-    /// Whether a delivery has more failures than are kept.
+    /// Whether a delivery has more than [`MAX_FAILURES_KEPT`] failures.
     pub(super) fn has_old_failures(&self) -> bool {
         let mut failures = self.failures.iter();
         failures.any(|row| row.attempt > MAX_FAILURES_KEPT)
     }
 
     /// The records of completed deliveries. A record is completed with its last open delivery.
-    pub(crate) fn ended(&self) -> Vec<i64> {
-        let ended = self
+    pub(crate) fn records_to_finish(&self) -> Vec<i64> {
+        let completed = self
             .changed_deliveries
             .iter()
             .filter(|row| row.status == DeliveryStatus::Completed);
-        let mut ids = in_order(ended.map(|row| row.record_id));
+        let mut ids = in_order(completed.map(|row| row.record_id));
         ids.dedup();
         ids
     }
 }
 
-/// Ids in order, so that two batches do not wait for each other.
+/// Sorts ids. All batches lock rows in this order, so that two of them cannot deadlock.
 pub(super) fn in_order(ids: impl IntoIterator<Item = i64>) -> Vec<i64> {
     let mut ids: Vec<i64> = ids.into_iter().collect();
     ids.sort_unstable();
@@ -99,21 +99,22 @@ pub(super) fn in_order(ids: impl IntoIterator<Item = i64>) -> Vec<i64> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct DeliveryRow {
     pub(crate) record_id: i64,
-    pub(crate) part: u16,
+    #[serde(rename = "part")]
+    pub(crate) partition: Partition,
     pub(crate) key: String,
     pub(crate) handler: &'static str,
     #[serde(serialize_with = "as_stored")]
     pub(crate) status: DeliveryStatus,
     pub(crate) blocking: bool,
-    /// The number of the next attempt; of the last one if none follows.
+    /// The number of the next attempt, or of the last attempt if no other follows.
     pub(crate) attempt: u32,
     pub(crate) failure_count: u32,
     /// Microseconds since 1970.
     pub(crate) first_failed_at: Option<i64>,
-    /// Microseconds from the database's present, if the status is `retrying`.
+    /// Microseconds from the database's current time, if the status is `retrying`.
     pub(crate) due_in: Option<i64>,
-    /// The attempt in the row as it was read. If the row has another one, the change comes too late
-    /// and is not made.
+    /// The attempt in the row as the fetcher read it. If the row has another attempt by now, the
+    /// change is too late and is not written.
     pub(crate) expected_attempt: u32,
     pub(crate) error: Option<String>,
     pub(crate) error_kind: Option<&'static str>,
@@ -124,11 +125,12 @@ fn as_stored<S: Serializer>(status: &DeliveryStatus, serializer: S) -> Result<S:
     serializer.serialize_str(status.as_str())
 }
 
-/// One failed attempt, for the history.
+/// One failed attempt: a row of the failure history.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct FailureRow {
     pub(crate) record_id: i64,
-    pub(crate) part: u16,
+    #[serde(rename = "part")]
+    pub(crate) partition: Partition,
     pub(crate) handler: &'static str,
     pub(crate) attempt: u32,
     pub(crate) kind: &'static str,
@@ -140,6 +142,6 @@ pub(crate) struct FailureRow {
 pub(super) const MAX_FAILURES_KEPT: u32 = 50;
 
 /// Serializes many rows as one JSON array.
-pub(super) fn json(rows: &(impl Serialize + ?Sized)) -> Result<String, sqlx::Error> {
+pub(super) fn rows_as_json(rows: &(impl Serialize + ?Sized)) -> Result<String, sqlx::Error> {
     serde_json::to_string(rows).map_err(|error| sqlx::Error::Encode(error.into()))
 }

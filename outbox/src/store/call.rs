@@ -9,22 +9,23 @@ use super::{
     sql::{Parameter, Sql, Step},
     statements::SqlFileError,
 };
+use crate::record::Partition;
 
 /// The value of a parameter.
 #[derive(Debug, Clone, Copy)]
 pub enum Param<'a> {
     Int(Option<i64>),
     Text(Option<&'a str>),
-    /// A key or the id of a command: bytes in a database whose collations might take two of them
-    /// for the same.
+    /// A key or the id of a command. MySQL stores it as bytes, because its collations may treat two
+    /// different texts as equal.
     Key(Option<&'a str>),
     Uuid(Uuid),
     Flag(bool),
-    Partition(u16),
+    Partition(Partition),
     Session(Option<SessionKey>),
     // Lists and rows: arrays or JSON.
     Ids(&'a [i64]),
-    Partitions(&'a [u16]),
+    Partitions(&'a [Partition]),
     Texts(&'a [&'a str]),
     Leases(&'a [Lease]),
     Lanes(&'a [LaneName]),
@@ -50,7 +51,7 @@ param_from! {
     bool => Param::Flag,
     Option<SessionKey> => Param::Session,
     &'a [i64] => Param::Ids,
-    &'a [u16] => Param::Partitions,
+    &'a [Partition] => Param::Partitions,
     &'a [&'a str] => Param::Texts,
     &'a [Lease] => Param::Leases,
     &'a [LaneName] => Param::Lanes,
@@ -59,7 +60,7 @@ param_from! {
 }
 
 impl<'a> Param<'a> {
-    /// How many elements or rows it has.
+    /// The number of elements or rows.
     fn len(self) -> usize {
         match self {
             Self::Ids(list) => list.len(),
@@ -78,10 +79,10 @@ impl<'a> Param<'a> {
             (Self::Partitions(list), "each") => Self::Partition(*list.get(at)?),
             (Self::Texts(list), "each") => (*list.get(at)?).into(),
             (Self::Lanes(_), "place") => Self::Int(i64::try_from(at).ok()),
-            (Self::Lanes(rows), "part") => Self::Partition(rows.get(at)?.part),
+            (Self::Lanes(rows), "part") => Self::Partition(rows.get(at)?.partition),
             (Self::Lanes(rows), "key") => Self::Key(Some(&rows.get(at)?.key)),
             (Self::Lanes(rows), "handler") => (&*rows.get(at)?.handler).into(),
-            (Self::Pages(rows), "part") => Self::Partition(rows.get(at)?.part),
+            (Self::Pages(rows), "part") => Self::Partition(rows.get(at)?.partition),
             (Self::Pages(rows), "after") => rows.get(at)?.after.into(),
             _ => return None,
         })
@@ -89,7 +90,7 @@ impl<'a> Param<'a> {
 
     /// A list or rows as JSON, for databases without arrays.
     #[cfg(any(feature = "mysql", feature = "sqlite"))]
-    pub(super) fn json(self) -> Result<String, BoxDynError> {
+    pub(super) fn as_json(self) -> Result<String, BoxDynError> {
         Ok(match self {
             Self::Ids(list) => serde_json::to_string(list),
             Self::Partitions(list) => serde_json::to_string(list),
@@ -103,8 +104,8 @@ impl<'a> Param<'a> {
     }
 }
 
-/// A statement with the values of its parameters. A statement takes the values that its text names;
-/// a value that only other databases take is left out.
+/// A statement with the values of its parameters. The statement uses the values that its text names.
+/// It ignores a value that only the statements of other databases name.
 #[derive(Debug)]
 pub(super) struct Call<'a> {
     sql: &'a Sql,
@@ -123,8 +124,8 @@ impl Sql {
         self.call().bind(name, value)
     }
 
-    /// A statement that changes rows only if this owner still has these leases.
-    pub(super) fn fenced<'a>(&'a self, fence: &'a Fence) -> Call<'a> {
+    /// Binds the fence: the statement changes rows only if this owner still has these leases.
+    pub(super) fn bind_fence<'a>(&'a self, fence: &'a Fence) -> Call<'a> {
         self.bind("owner", fence.owner)
             .bind("leases", &*fence.leases)
     }
@@ -172,7 +173,7 @@ impl<'a> Call<'a> {
     }
 }
 
-/// Begins a transaction with this statement. Dropped before its commit, all of it is undone.
+/// Begins a transaction with this statement. Dropping it before the commit rolls it back.
 pub(super) async fn begin<'c, Db: Dialect>(
     connection: &'c mut Db::Connection,
     statement: &'static str,
@@ -180,7 +181,7 @@ pub(super) async fn begin<'c, Db: Dialect>(
     connection.begin_with(statement.into_sql_str()).await
 }
 
-/// Runs the steps of a statement, and returns how many rows the last one changed.
+/// Runs the steps of a statement. Returns how many rows the last step changed.
 pub(super) async fn execute<Db: Dialect>(
     connection: &mut Db::Connection,
     call: Call<'_>,
@@ -208,7 +209,7 @@ async fn run_steps<Db: Dialect>(
     Ok(changed)
 }
 
-/// The rows that a statement of one step finds.
+/// Runs a statement of one step and returns its rows.
 pub(super) async fn rows<Db: Dialect>(
     connection: &mut Db::Connection,
     call: Call<'_>,
@@ -219,7 +220,7 @@ pub(super) async fn rows<Db: Dialect>(
     }
 }
 
-/// What a statement of one step reads.
+/// Runs a statement of one step and decodes its rows.
 pub(super) async fn read<Db: Dialect, T: FromCells>(
     connection: &mut Db::Connection,
     call: Call<'_>,

@@ -1,4 +1,4 @@
-//! Rows: columns are found by name once per result, then each row is read by place.
+//! Decodes rows. Columns are looked up by name once per result; each row is then read by index.
 
 use std::collections::BTreeMap;
 
@@ -8,13 +8,13 @@ use uuid::Uuid;
 
 use super::{
     ClusterViewRow, DueDeliveryName, FetchedDelivery, FetchedRecord, LaneName, LostSession,
-    PollResult,
+    PollResult, publish::retries_from,
 };
-use crate::record::{Attempt, Record};
+use crate::record::{Attempt, Partition, Record};
 
-/// The cells of a row, by their place. Databases differ in how they store a key and a time.
+/// The cells of a row, by their index. Databases differ in how they store a key and a time.
 pub trait Cells: Row {
-    fn partition(&self, at: usize) -> Result<u16, sqlx::Error>;
+    fn partition(&self, at: usize) -> Result<Partition, sqlx::Error>;
     fn number(&self, at: usize) -> Result<i64, sqlx::Error>;
     fn optional_number(&self, at: usize) -> Result<Option<i64>, sqlx::Error>;
     fn text(&self, at: usize) -> Result<String, sqlx::Error>;
@@ -29,10 +29,11 @@ pub trait Cells: Row {
 
     /// A time as the database stores it.
     fn optional_time(&self, at: usize) -> Result<Option<Timestamp>, sqlx::Error> {
-        self.maybe_moment(at)
+        self.optional_time_from_micros(at)
     }
 
-    /// A number that is never negative and small; a larger one, put there by hand, is the largest.
+    /// A number between 0 and `u32::MAX`. A number outside of it, written by hand, becomes
+    /// `u32::MAX`.
     fn count(&self, at: usize) -> Result<u32, sqlx::Error> {
         Ok(u32::try_from(self.number(at)?).unwrap_or(u32::MAX))
     }
@@ -42,30 +43,31 @@ pub trait Cells: Row {
         Ok(u64::try_from(self.number(at)?).unwrap_or(0))
     }
 
-    fn maybe_text(&self, at: usize) -> Result<Option<String>, sqlx::Error> {
+    fn optional_string(&self, at: usize) -> Result<Option<String>, sqlx::Error> {
         Ok(self.optional_text(at)?.map(str::to_owned))
     }
 
-    /// A time that is missing, put there by hand, is the latest one.
+    /// A time. A null, written by hand, becomes the latest time.
     fn time(&self, at: usize) -> Result<Timestamp, sqlx::Error> {
         Ok(self.optional_time(at)?.unwrap_or(Timestamp::MAX))
     }
 
     /// A time as microseconds since 1970.
-    fn moment(&self, at: usize) -> Result<Timestamp, sqlx::Error> {
-        Ok(moment(self.number(at)?))
+    fn time_from_micros(&self, at: usize) -> Result<Timestamp, sqlx::Error> {
+        Ok(time_from_micros(self.number(at)?))
     }
 
-    fn maybe_moment(&self, at: usize) -> Result<Option<Timestamp>, sqlx::Error> {
-        Ok(self.optional_number(at)?.map(moment))
+    fn optional_time_from_micros(&self, at: usize) -> Result<Option<Timestamp>, sqlx::Error> {
+        Ok(self.optional_number(at)?.map(time_from_micros))
     }
 }
 
-/// The cells that all drivers read alike, with this method of [`Row`].
+/// Implements the cells that all drivers read in the same way, with this method of [`Row`].
 macro_rules! cells {
     ($get:ident) => {
-        fn partition(&self, at: usize) -> Result<u16, sqlx::Error> {
-            self.$get::<i16, _>(at).map(i16::cast_unsigned)
+        fn partition(&self, at: usize) -> Result<crate::record::Partition, sqlx::Error> {
+            let number = self.$get::<i16, _>(at)?;
+            Ok(crate::record::Partition::new(number.cast_unsigned()))
         }
 
         fn number(&self, at: usize) -> Result<i64, sqlx::Error> {
@@ -99,9 +101,9 @@ macro_rules! cells {
 }
 pub(super) use cells;
 
-/// A time that was put there by hand and that a timestamp cannot hold becomes the nearest one that
-/// it can.
-fn moment(micros: i64) -> Timestamp {
+/// A time that was written by hand and does not fit into a timestamp becomes the nearest time that
+/// fits.
+fn time_from_micros(micros: i64) -> Timestamp {
     let end = if micros < 0 {
         Timestamp::MIN
     } else {
@@ -110,12 +112,12 @@ fn moment(micros: i64) -> Timestamp {
     Timestamp::from_microsecond(micros).unwrap_or(end)
 }
 
-/// Headers as they are stored. Text that was put there by hand and is no JSON counts as none.
+/// Decodes the stored headers. Text that was written by hand and is not JSON yields no headers.
 fn headers(json: &str) -> BTreeMap<String, String> {
     serde_json::from_str(json).unwrap_or_default()
 }
 
-/// The places of columns in the rows of one result.
+/// The indexes of the columns in the rows of one result.
 pub(super) trait Columns: Sized {
     fn locate<R: Row>(row: &R) -> Result<Self, sqlx::Error>;
 }
@@ -133,15 +135,15 @@ impl<A: Columns, B: Columns> Columns for (A, B) {
     }
 }
 
-fn place<R: Row>(row: &R, name: &str) -> Result<usize, sqlx::Error> {
-    let place = row
+fn column_index<R: Row>(row: &R, name: &str) -> Result<usize, sqlx::Error> {
+    let index = row
         .columns()
         .iter()
         .position(|column| column.name() == name);
-    place.ok_or_else(|| sqlx::Error::ColumnNotFound(name.to_owned()))
+    index.ok_or_else(|| sqlx::Error::ColumnNotFound(name.to_owned()))
 }
 
-/// Makes a struct of places. Each field has the name of its column.
+/// Declares a struct of column indexes. Each field has the name of its column.
 macro_rules! columns {
     ($($(#[$doc:meta])* $Name:ident { $($column:ident),* $(,)? })*) => {$(
         $(#[$doc])*
@@ -149,7 +151,7 @@ macro_rules! columns {
 
         impl Columns for $Name {
             fn locate<R: Row>(row: &R) -> Result<Self, sqlx::Error> {
-                Ok(Self { $($column: place(row, stringify!($column))?,)* })
+                Ok(Self { $($column: column_index(row, stringify!($column))?,)* })
             }
         }
     )*};
@@ -160,16 +162,21 @@ columns! {
     RecordColumns {
         part, id, event_id, event, version, key, payload, headers, created_at, max_retries,
     }
-    /// A delivery; the columns of its record stand beside these.
-    DeliveryColumns { handler, waiting, blocking, attempt, failure_count, first_failed_at, followed }
+    /// A delivery. The same row has the columns of its record.
+    DeliveryColumns {
+        handler, is_waiting, blocking, attempt, failure_count, first_failed_at, has_followers,
+    }
     DueDeliveryColumns { id, record_id, handler }
     LaneColumns { part, key, handler }
     KeyColumns { part, key }
     ClusterColumns { part, epoch, instance, micros_left, handler }
-    PollColumns { highest, writing, leases, peers, gone, held, shown }
+    PollColumns {
+        highest_id, has_open_writers, ownership_digest, peers, lost_sessions, has_session_lock,
+        is_advertised,
+    }
 }
 
-/// What a row is read as.
+/// A type that a row decodes to.
 pub(super) trait FromCells: Sized {
     type Columns: Columns;
 
@@ -190,7 +197,7 @@ pub(super) fn read_one<T: FromCells, R: Cells>(row: &R) -> Result<T, sqlx::Error
     T::read(row, &T::Columns::locate(row)?)
 }
 
-/// What a row of one column is read as, with this method of [`Cells`].
+/// Decodes rows of one column, with this method of [`Cells`].
 macro_rules! from_cell {
     ($($Type:ty: $read:ident,)*) => {$(
         impl FromCells for $Type {
@@ -205,7 +212,7 @@ macro_rules! from_cell {
 from_cell! {
     i64: number,
     Option<i64>: optional_number,
-    u16: partition,
+    Partition: partition,
     String: text,
 }
 
@@ -214,7 +221,7 @@ impl FromCells for FetchedRecord {
 
     fn read<R: Cells>(row: &R, at: &RecordColumns) -> Result<Self, sqlx::Error> {
         let json = row.optional_text(at.headers)?;
-        let max_retries = row.optional_number(at.max_retries)?;
+        let (max_retries, pinned_max_retries) = retries_from(row.optional_number(at.max_retries)?);
         let record = Record {
             id: row.number(at.id)?,
             event_id: row.uuid(at.event_id)?,
@@ -224,10 +231,11 @@ impl FromCells for FetchedRecord {
             payload: row.text(at.payload)?,
             headers: json.map_or_else(BTreeMap::new, headers),
             created_at: row.time(at.created_at)?,
-            max_retries: max_retries.map(|number| u32::try_from(number).unwrap_or(u32::MAX)),
+            max_retries,
+            pinned_max_retries,
         };
         Ok(Self {
-            part: row.partition(at.part)?,
+            partition: row.partition(at.part)?,
             record,
         })
     }
@@ -239,15 +247,15 @@ impl FromCells for FetchedDelivery {
     fn read<R: Cells>(row: &R, (record, at): &Self::Columns) -> Result<Self, sqlx::Error> {
         Ok(Self {
             handler: row.text(at.handler)?,
-            waiting: row.flag(at.waiting)?,
+            is_waiting: row.flag(at.is_waiting)?,
             blocking: row.flag(at.blocking)?,
-            followed: row.flag(at.followed)?,
+            has_followers: row.flag(at.has_followers)?,
             attempt: Attempt {
                 number: row.count(at.attempt)?,
                 failure_count: row.count(at.failure_count)?,
                 first_failed_at: row.optional_time(at.first_failed_at)?,
             },
-            fetched: FetchedRecord::read(row, record)?,
+            record: FetchedRecord::read(row, record)?,
         })
     }
 }
@@ -269,7 +277,7 @@ impl FromCells for LaneName {
 
     fn read<R: Cells>(row: &R, at: &LaneColumns) -> Result<Self, sqlx::Error> {
         Ok(Self {
-            part: row.partition(at.part)?,
+            partition: row.partition(at.part)?,
             key: row.key(at.key)?,
             handler: row.text(at.handler)?,
         })
@@ -277,7 +285,7 @@ impl FromCells for LaneName {
 }
 
 /// A partition and a key in it.
-impl FromCells for (u16, String) {
+impl FromCells for (Partition, String) {
     type Columns = KeyColumns;
 
     fn read<R: Cells>(row: &R, at: &KeyColumns) -> Result<Self, sqlx::Error> {
@@ -290,19 +298,18 @@ impl FromCells for ClusterViewRow {
 
     fn read<R: Cells>(row: &R, at: &ClusterColumns) -> Result<Self, sqlx::Error> {
         let epoch = row.optional_number(at.epoch)?;
-        let left = row.optional_number(at.micros_left)?;
+        let micros_left = row.optional_number(at.micros_left)?;
         let instance = row.optional_uuid(at.instance)?;
-        Ok(match (epoch, instance, left) {
-            (Some(epoch), owner, left) => Self::Lease(super::LeaseRow {
-                part: row.partition(at.part)?,
+        Ok(match (epoch, instance, micros_left) {
+            (Some(epoch), owner, micros_left) => Self::Lease(super::LeaseRow {
+                partition: row.partition(at.part)?,
                 epoch,
                 owner,
-                expired: left.is_none_or(|left| left <= 0),
+                is_expired: micros_left.is_none_or(|micros| micros <= 0),
             }),
-            (None, Some(id), Some(left)) => Self::Instance(super::Instance {
-                id,
-                expires_in: left,
-            }),
+            (None, Some(id), Some(expires_in)) => {
+                Self::Instance(super::InstanceRow { id, expires_in })
+            }
             _ => Self::Paused(row.text(at.handler)?),
         })
     }
@@ -313,8 +320,8 @@ impl FromCells for PollResult {
 
     fn read<R: Cells>(row: &R, at: &PollColumns) -> Result<Self, sqlx::Error> {
         // `session/instance`, with commas between.
-        let gone = row.optional_text(at.gone)?.unwrap_or_default();
-        let gone = gone.split(',').filter_map(|lost| {
+        let lost_text = row.optional_text(at.lost_sessions)?.unwrap_or_default();
+        let lost_sessions = lost_text.split(',').filter_map(|lost| {
             let (session, id) = lost.split_once('/')?;
             Some(LostSession {
                 id: Uuid::parse_str(id).ok()?,
@@ -322,13 +329,15 @@ impl FromCells for PollResult {
             })
         });
         Ok(Self {
-            highest: row.number(at.highest)?,
-            writing: row.flag(at.writing)?,
-            leases: row.optional_text(at.leases)?.unwrap_or_default().to_owned(),
+            highest_id: row.number(at.highest_id)?,
+            has_open_writers: row.flag(at.has_open_writers)?,
+            ownership_digest: row
+                .optional_string(at.ownership_digest)?
+                .unwrap_or_default(),
             peers: row.count(at.peers)?,
-            gone: gone.collect(),
-            held: row.flag(at.held)?,
-            shown: row.flag(at.shown)?,
+            lost_sessions: lost_sessions.collect(),
+            has_session_lock: row.flag(at.has_session_lock)?,
+            is_advertised: row.flag(at.is_advertised)?,
         })
     }
 }

@@ -5,5 +5,5 @@
 r.part, r.id, r.event_id, r.event, r.version, r.{key}, r.payload, r.headers, {created_at} as created_at, r.max_retries
 
 -- fragment: delivery_columns
-d.handler, d.status = 'waiting' as waiting, d.blocking, d.attempt, d.failure_count,
+d.handler, d.status = 'waiting' as is_waiting, d.blocking, d.attempt, d.failure_count,
     {first_failed_at} as first_failed_at

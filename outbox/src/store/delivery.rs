@@ -1,22 +1,22 @@
-//! The statements by which the dispatcher reads due deliveries and parked lanes.
+//! The statements with which the fetcher reads due deliveries and parked lanes.
 
 use serde::Serialize;
 
 use super::{Dialect, DueQuery, FetchedRecord, Statements, call::read};
-use crate::record::Attempt;
+use crate::record::{Attempt, Partition};
 
-/// A delivery with its record, as it was read.
+/// A delivery with its record, as the fetcher read it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FetchedDelivery {
     pub(crate) handler: String,
-    /// The status is `waiting`: the delivery runs as soon as it is the first of its lane.
-    pub(crate) waiting: bool,
-    /// Whether later records of its lane wait behind it.
+    /// The status is `waiting`: the delivery may run when it is the first of its lane.
+    pub(crate) is_waiting: bool,
+    /// Whether later records of its lane must wait for it.
     pub(crate) blocking: bool,
-    /// Whether other deliveries of its lane wait behind it already.
-    pub(crate) followed: bool,
+    /// Whether the table has later deliveries of its lane.
+    pub(crate) has_followers: bool,
     pub(crate) attempt: Attempt,
-    pub(crate) fetched: FetchedRecord,
+    pub(crate) record: FetchedRecord,
 }
 
 /// A due delivery, without its record.
@@ -30,7 +30,8 @@ pub struct DueDeliveryName {
 /// A lane by its stored name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct LaneName {
-    pub(crate) part: u16,
+    #[serde(rename = "part")]
+    pub(crate) partition: Partition,
     pub(crate) key: String,
     pub(crate) handler: String,
 }
@@ -38,19 +39,19 @@ pub struct LaneName {
 /// How to search for runnable lanes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunnableOrder {
-    /// Most waiting deliveries can run: check one after the other, the oldest first, whether it is
-    /// the first of its lane, until the limit is reached.
+    /// For the case that most waiting deliveries can run: checks waiting deliveries from the oldest
+    /// on, whether each is the first of its lane, until the limit is reached.
     OldestFirst,
-    /// Hardly any waiting delivery can run: look up the first delivery of every lane, in one walk of
-    /// the index of blocking deliveries.
+    /// For the case that hardly any waiting delivery can run: looks up the first delivery of every
+    /// lane in one scan of the index of blocking deliveries.
     EveryLane,
 }
 
-/// The statements that read deliveries. `partitions` are those that this process owns, `handlers` the
-/// ids of the handlers that may run here now.
+/// The statements that read deliveries. `partitions` are the partitions of this process. `handlers`
+/// are the ids of the handlers that may run in this process now.
 pub trait DeliverySql: Dialect {
-    /// Retrying deliveries that are due, the most overdue first. Deliveries in memory are found again
-    /// until they are settled, so this reads no record.
+    /// Retrying deliveries that are due, the most overdue first. The statement finds deliveries in
+    /// memory again until they are settled, so it reads no records.
     fn due_deliveries(
         connection: &mut Self::Connection,
         sql: &Statements,
@@ -82,9 +83,9 @@ pub trait DeliverySql: Dialect {
     fn blocking_keys(
         connection: &mut Self::Connection,
         sql: &Statements,
-        partitions: &[u16],
+        partitions: &[Partition],
         per_partition: i64,
-    ) -> impl Future<Output = Result<Vec<(u16, String)>, sqlx::Error>> + Send {
+    ) -> impl Future<Output = Result<Vec<(Partition, String)>, sqlx::Error>> + Send {
         async move {
             if partitions.is_empty() {
                 return Ok(Vec::new());
@@ -104,7 +105,7 @@ pub trait DeliverySql: Dialect {
     ) -> impl Future<Output = Result<Vec<FetchedDelivery>, sqlx::Error>> + Send {
         async move {
             let mut found = Vec::new();
-            for lanes in lanes.chunks(Self::WORDS.lanes_at_once) {
+            for lanes in lanes.chunks(Self::WORDS.lanes_per_statement) {
                 let heads = sql.lane_heads.bind("lanes", lanes);
                 let heads = heads.bind("per_lane", per_lane);
                 found.append(&mut read::<Self, _>(connection, heads).await?);
@@ -117,7 +118,7 @@ pub trait DeliverySql: Dialect {
     fn runnable_lanes(
         connection: &mut Self::Connection,
         sql: &Statements,
-        partitions: &[u16],
+        partitions: &[Partition],
         handlers: &[&str],
         order: RunnableOrder,
         limit: i64,

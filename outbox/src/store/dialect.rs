@@ -1,7 +1,7 @@
 //! [`Dialect`]: what differs between databases.
 //!
-//! The statements of publishing and of the dispatcher stand in SQL files, one folder per database.
-//! Those of operators are put together by [`operator`](super::operator), once for all databases.
+//! The statements of publishing and of the dispatcher are in SQL files, one folder per database.
+//! [`operator`](super::operator) builds the statements of operators, once for all databases.
 
 use sqlx::{IntoArguments, error::BoxDynError, query::Query};
 
@@ -15,73 +15,83 @@ use super::{
 };
 use crate::operations::{DeliveryStatus, RecordStatus, Status};
 
-/// Pieces of text that differ between databases.
+/// Texts and numbers that differ between databases.
 #[derive(Debug)]
 pub struct Words {
     /// The SQL files with all [`Statements`].
     pub(crate) files: &'static str,
-    /// The SQL file of each step from nothing to the newest schema.
-    pub(crate) schema: &'static [&'static str],
+    /// The SQL file with each step from nothing to the newest schema.
+    pub(crate) schema: &'static str,
     /// Starts a transaction that changes leases.
     pub(crate) begin_leases: &'static str,
-    /// Settling locks the leases of an owner first, and its statements name the locked partitions
-    /// (`:ours`). Otherwise each statement has the fence itself.
-    pub(crate) locks_fence: bool,
-    /// Stands before the number of a parameter. `None`: each parameter is the next value.
-    pub(crate) numbered: Option<char>,
-    /// How many lanes one statement reads.
-    pub(crate) lanes_at_once: usize,
-    /// Quotes the name of a table.
+    /// Settling first locks the leases of the owner, and its statements name the locked partitions
+    /// (`:owned`). Otherwise each statement contains the fence.
+    pub(crate) needs_lease_locks: bool,
+    /// The character before the number of a parameter. `None`: parameters are `?`, without a number.
+    pub(crate) parameter_prefix: Option<char>,
+    /// The largest number of lanes that one statement reads.
+    pub(crate) lanes_per_statement: usize,
+    /// The quote around the name of a table.
     pub(crate) quote: char,
-    /// The present, by the database's clock.
+    /// The current time on the database's clock.
     pub(crate) now: &'static str,
-    /// The start of 1970, from which [`Dialect::micros_between`] counts.
+    /// A null in a column of numbers.
+    pub(crate) null_number: &'static str,
+    /// The start of 1970, the first argument of [`Dialect::micros_between`] for absolute times.
     pub(crate) epoch: &'static str,
-    /// Follows a `select` from table `t` whose rows the transaction locks. Empty where only one
-    /// transaction writes at a time.
+    /// The end of a `select` from table `t` that locks its rows. Empty where only one transaction
+    /// writes at a time.
     pub(crate) for_update: &'static str,
-    /// Follows a `select` that must see what was committed after the transaction's snapshot.
+    /// The end of a `select` that must see rows committed after the transaction's snapshot.
     pub(crate) read_latest: &'static str,
-    /// Stand before and after an `insert` that leaves out rows which exist already.
+    /// The start and the end of an `insert` that skips rows which exist already.
     pub(crate) insert_new: (&'static str, &'static str),
     /// The column `key`.
     pub(crate) key: &'static str,
-    /// The condition "blocks its lane", as the index of the lanes has it.
+    /// The condition "blocks its lane", in the form that the index of lanes has.
     pub(crate) blocking: &'static str,
-    /// Compares a column with the ids of the only parameter, in the statements on given rows.
+    /// Compares a column with the ids of the only parameter, in statements on given rows.
     pub(crate) among_ids: &'static str,
-    /// Stands before a column in a condition on given rows, so that the planner finds the rows by
+    /// The prefix of a column in a condition on given rows. With it, the planner finds the rows by
     /// their ids and not by an index on this column.
     pub(crate) no_index: &'static str,
     /// The order of the index of waiting deliveries.
     pub(crate) waiting_order: &'static str,
 }
 
-/// How one database says what every database can say. Texts have `?` for each parameter.
+/// How one database writes the statements that all databases have. Texts have `?` for each parameter.
 pub trait Dialect: sqlx::Database<Row: Cells, Arguments: IntoArguments<Self>> {
-    /// Pieces of text. One name for all of them: it is in the scope of every generic `Db: Database`.
+    /// One constant for all of them, because it is in the scope of every generic `Db: Database`.
     const WORDS: Words;
-    /// Starts a transaction that is going to write.
+    /// Starts a transaction that will write.
     const BEGIN: &'static str;
 
     /// The statements on these tables.
     ///
     /// # Errors
-    /// When an SQL file and the list of its statements differ. Tests rule it out.
+    /// When an SQL file and the list of its statements differ. Tests check that they do not.
     fn statements(names: &TableNames) -> Result<Statements, SqlFileError> {
         Statements::render::<Self>(Self::WORDS.files, names)
     }
 
-    /// The key as text.
-    fn key_text(alias: &str) -> String {
-        format!("{alias}.{}", Self::WORDS.key)
+    /// A column that is bound as [`Param::Key`], as text.
+    fn key_as_text(column: &str) -> String {
+        column.to_owned()
     }
 
-    /// Microseconds from one time to another; null if one of them is.
+    /// The key as text.
+    fn key_text(alias: &str) -> String {
+        Self::key_as_text(&format!("{alias}.{}", Self::WORDS.key))
+    }
+
+    /// Microseconds from one time to another; null if one of the times is null.
     fn micros_between(from: &str, to: &str) -> String;
 
     /// The time that is `?` microseconds ago.
     fn micros_ago() -> String;
+
+    /// The time that is `?` microseconds after the start of 1970.
+    fn time_from_micros() -> String;
 
     /// Reads rows of table `t` whose `column` is among the ids of the only parameter.
     fn select_given(columns: &str, table: &str, column: &str, when: &str) -> String {
@@ -101,8 +111,8 @@ pub trait Dialect: sqlx::Database<Row: Cells, Arguments: IntoArguments<Self>> {
         format!("delete from {table} where {column} {among} and {when}")
     }
 
-    /// The blocking deliveries `of` the lane of delivery `other`, in their order: what follows
-    /// `where`.
+    /// The condition and the order after `where` that select blocking deliveries `of` the lane of
+    /// delivery `other`.
     fn in_lane(of: &str, other: &str) -> String {
         let (blocking, key) = (Self::WORDS.blocking, Self::WORDS.key);
         format!(
@@ -110,8 +120,8 @@ pub trait Dialect: sqlx::Database<Row: Cells, Arguments: IntoArguments<Self>> {
         )
     }
 
-    /// How the rows of a status are found without reading any other row: in the order of the
-    /// status's own index, so that the planner reads that index whatever its statistics say.
+    /// How to find the rows of a status without reading other rows. The order is that of the status's
+    /// own index, so that the planner uses that index whatever its statistics are.
     fn index_path(_: &TableNames, status: Status) -> IndexPath {
         let order = match status {
             Status::Record(RecordStatus::Pending) => " order by part, id",
@@ -119,17 +129,18 @@ pub trait Dialect: sqlx::Database<Row: Cells, Arguments: IntoArguments<Self>> {
             Status::Record(RecordStatus::Scheduled)
             | Status::Delivery(DeliveryStatus::Retrying) => " order by part, due_at",
             Status::Delivery(DeliveryStatus::Waiting) => Self::WORDS.waiting_order,
+            Status::Delivery(DeliveryStatus::Failed) => " order by failed_at, id",
             Status::Record(_) | Status::Delivery(_) => " order by id",
         };
         (String::new(), order)
     }
 
-    /// Microseconds since the oldest pending record was published, and the lowest id of one. The
-    /// parameter is the number of partitions. Reads one index entry per partition.
+    /// Microseconds since the oldest pending record was published, and the lowest id of one. Reads one
+    /// index entry per partition.
     fn oldest_pending(names: &TableNames) -> String;
 
     /// Deletes the oldest commands or messages: older than `?` microseconds, at most `?` of them.
-    fn prune_retained(names: &TableNames, what: Retained) -> String;
+    fn prune_retained(names: &TableNames, kind: Retained) -> String;
 
     /// Adds a parameter.
     fn add_argument(arguments: &mut Self::Arguments, value: Param<'_>) -> Result<(), BoxDynError>;
@@ -155,7 +166,7 @@ pub trait Dialect: sqlx::Database<Row: Cells, Arguments: IntoArguments<Self>> {
         query: Query<'static, Self, Self::Arguments>,
     ) -> impl Future<Output = Result<u64, sqlx::Error>> + Send;
 
-    /// The rows that a statement finds which walks each [`IndexPath`] in its order and stops early.
+    /// Runs a statement that scans each [`IndexPath`] in its order and stops at a limit.
     fn with_index_order(
         connection: &mut Self::Connection,
         query: Query<'static, Self, Self::Arguments>,
@@ -163,8 +174,19 @@ pub trait Dialect: sqlx::Database<Row: Cells, Arguments: IntoArguments<Self>> {
         Self::fetch_rows(connection, query)
     }
 
-    /// How many rows have an id in one of these ranges (first and last): columns as of
-    /// [`counted`](super::operator), one row per status.
+    /// Makes sure that the database gives this id to no new row, before a row with it is written. Most
+    /// databases do so by themselves.
+    fn raise_next_id(
+        _: &mut Self::Connection,
+        _: &TableNames,
+        _: Table,
+        _id: i64,
+    ) -> impl Future<Output = Result<(), sqlx::Error>> + Send {
+        async { Ok(()) }
+    }
+
+    /// How many rows have an id in one of these ranges (first and last). One row per status, with the
+    /// columns of [`counted`](super::operator).
     fn statuses_within(
         connection: &mut Self::Connection,
         names: &TableNames,
@@ -172,8 +194,8 @@ pub trait Dialect: sqlx::Database<Row: Cells, Arguments: IntoArguments<Self>> {
         ranges: &[(i64, i64)],
     ) -> impl Future<Output = Result<Vec<Self::Row>, sqlx::Error>> + Send;
 
-    /// Writes messages into the inbox, and returns those that were not there. They are sorted and
-    /// differ.
+    /// Writes messages into the inbox and returns those that were new. `messages` is sorted and has
+    /// no duplicates.
     fn receive(
         connection: &mut Self::Connection,
         names: &TableNames,
@@ -182,10 +204,10 @@ pub trait Dialect: sqlx::Database<Row: Cells, Arguments: IntoArguments<Self>> {
     ) -> impl Future<Output = Result<Vec<String>, sqlx::Error>> + Send;
 }
 
-/// What stands behind the table, and what stands behind the condition on the status.
+/// The text after the name of the table, and the text after the condition on the status.
 pub(crate) type IndexPath = (String, &'static str);
 
-/// A text and its parameters, put together for one call.
+/// A text and its parameters, built for one call.
 #[derive(Debug)]
 pub(super) struct Statement<Db: Dialect> {
     text: String,
@@ -209,7 +231,7 @@ impl<Db: Dialect> Statement<Db> {
         self.bind(Param::Key(Some(value)))
     }
 
-    /// The value of the next `?`. A value that cannot be encoded fails the call of the statement.
+    /// Binds the next `?`. If the value cannot be encoded, running the statement fails.
     pub(crate) fn bind<'a>(mut self, value: impl Into<Param<'a>>) -> Self {
         self.arguments = self.arguments.and_then(|mut arguments| {
             Db::add_argument(&mut arguments, value.into()).map(|()| arguments)
@@ -217,16 +239,16 @@ impl<Db: Dialect> Statement<Db> {
         self
     }
 
-    /// This statement between two texts without parameters.
+    /// Puts this statement between two texts without parameters.
     pub(crate) fn inside(mut self, before: &str, after: &str) -> Self {
         self.text = format!("{before}{}{after}", self.text);
         self
     }
 
-    /// What a driver executes.
+    /// The query that the driver runs.
     pub(super) fn query(self) -> Result<Query<'static, Db, Db::Arguments>, sqlx::Error> {
         let arguments = self.arguments.map_err(sqlx::Error::Encode)?;
-        let text = match Db::WORDS.numbered {
+        let text = match Db::WORDS.parameter_prefix {
             Some('$') => numbered(&self.text),
             _ => self.text,
         };
@@ -234,7 +256,7 @@ impl<Db: Dialect> Statement<Db> {
     }
 }
 
-/// Each `?` becomes `$1`, `$2` and so on. No text has a `?` for anything else.
+/// Replaces each `?` with `$1`, `$2` and so on. No text uses `?` for anything else.
 fn numbered(text: &str) -> String {
     let mut pieces = text.split('?');
     let mut numbered = pieces.next().unwrap_or_default().to_owned();
@@ -244,7 +266,7 @@ fn numbered(text: &str) -> String {
     numbered
 }
 
-/// The SQL files of the folder in which this is written.
+/// The SQL files in the folder of the calling module.
 macro_rules! sql_files {
     () => {
         concat!(
@@ -262,8 +284,8 @@ macro_rules! sql_files {
 }
 pub(super) use sql_files;
 
-/// How a driver runs a query: the same text for each, because no generic code knows that a
-/// connection is an `Executor`.
+/// Implements how a driver runs a query. The text is the same for each driver; generic code cannot
+/// have it, because it does not know that a connection is an `Executor`.
 macro_rules! runs_queries {
     () => {
         async fn fetch_rows(

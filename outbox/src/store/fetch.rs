@@ -1,4 +1,4 @@
-//! The statements by which the dispatcher reads pending and due records.
+//! The statements with which the fetcher reads pending and due records.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -9,63 +9,65 @@ use super::{
     columns::FromCells,
     sql::Sql,
 };
-use crate::record::Record;
+use crate::record::{Partition, Record};
 
 /// The pending records of a partition with ids above `after`, in the order of their ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Page {
-    pub(crate) part: u16,
+    #[serde(rename = "part")]
+    pub(crate) partition: Partition,
     pub(crate) after: i64,
 }
 
 /// A record that is in memory already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct InMemory {
-    pub(crate) part: u16,
+    pub(crate) partition: Partition,
     pub(crate) id: i64,
 }
 
-/// A record as it was read.
+/// A record as the fetcher read it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FetchedRecord {
-    pub(crate) part: u16,
+    pub(crate) partition: Partition,
     pub(crate) record: Record,
 }
 
-/// The transactions that may still commit a record with a lower id than one that was read.
+/// The transactions that may still commit a record with a lower id than a record that was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OpenWriters {
-    /// These transactions. A name stands for one transaction and is never used again.
+    /// The database lists them.
     Named {
-        names: Vec<String>,
-        /// The highest id that had been drawn before the statement ran, if the database tells. Any
-        /// other transaction commits higher ids only.
-        drawn: Option<i64>,
+        /// The name of each transaction. A name is never used again.
+        transactions: Vec<String>,
+        /// The highest id that the sequence had given out before the statement ran, if the role may
+        /// read the sequence. All other transactions commit higher ids.
+        highest_drawn: Option<i64>,
     },
-    /// The database does not tell. `clock` is the database's time.
-    Unnamed { clock: Timestamp },
-    /// None: ids are committed in their order.
+    /// The database cannot list them.
+    Unnamed { database_time: Timestamp },
+    /// There are none: ids are committed in their order.
     Serial,
 }
 
-/// Which pending records are read.
+/// Which pending records to read.
 #[derive(Debug, Clone, Copy)]
 pub struct PendingQuery<'a> {
     pub(crate) pages: &'a [Page],
-    /// Records that are left out.
+    /// Records to skip.
     pub(crate) in_memory: &'a [InMemory],
-    /// At most this many records of one partition.
+    /// The largest number of records of one partition.
     pub(crate) per_partition: i64,
-    /// At most this many records in all.
+    /// The largest number of records of all partitions.
     pub(crate) limit: i64,
 }
 
-/// Which records and deliveries are due.
+/// Where to look for due records and deliveries.
 #[derive(Debug, Clone, Copy)]
 pub struct DueQuery<'a> {
     /// The partitions that this process owns.
-    pub(crate) parts: &'a [u16],
-    /// The ids of the handlers that may run here now; only their deliveries count.
+    pub(crate) partitions: &'a [Partition],
+    /// The ids of the handlers that may run in this process now. Other deliveries are skipped.
     pub(crate) handlers: &'a [&'a str],
     /// Microseconds that are added to the database's clock; zero outside of tests.
     pub(crate) offset: i64,
@@ -75,26 +77,26 @@ pub struct DueQuery<'a> {
 impl<'a> DueQuery<'a> {
     fn call(self, statement: &'a Sql) -> Call<'a> {
         statement
-            .bind("partitions", self.parts)
+            .bind("partitions", self.partitions)
             .bind("handlers", self.handlers)
             .bind("offset", self.offset)
             .bind("limit", self.limit)
     }
 
-    /// What a statement finds. Without partitions, nothing.
+    /// Reads the rows of a statement. Without partitions, returns none.
     pub(super) async fn read<Db: Dialect, T: FromCells>(
         self,
         connection: &mut Db::Connection,
         statement: &Sql,
     ) -> Result<Vec<T>, sqlx::Error> {
-        if self.parts.is_empty() {
+        if self.partitions.is_empty() {
             return Ok(Vec::new());
         }
         read::<Db, T>(connection, self.call(statement)).await
     }
 }
 
-/// The statements that read records. `partitions` are those that this process owns.
+/// The statements that read records. `partitions` are the partitions of this process.
 pub trait FetchSql: Dialect {
     /// The pending records of each partition in the order of their ids, from one snapshot.
     fn pending_records(
@@ -124,7 +126,7 @@ pub trait FetchSql: Dialect {
     }
 
     /// Microseconds until the next scheduled record or delivery is due (negative: overdue).
-    /// `None` if there is none. The limit does not matter.
+    /// `None` if there is none. Ignores `due.limit`.
     fn next_due(
         connection: &mut Self::Connection,
         sql: &Statements,
@@ -136,7 +138,7 @@ pub trait FetchSql: Dialect {
         }
     }
 
-    /// Which other transactions are writing records now.
+    /// The other transactions that are writing records now.
     fn open_writers(
         connection: &mut Self::Connection,
         sql: &Statements,
@@ -146,7 +148,7 @@ pub trait FetchSql: Dialect {
     fn unhandled_events(
         connection: &mut Self::Connection,
         sql: &Statements,
-        partitions: &[u16],
+        partitions: &[Partition],
     ) -> impl Future<Output = Result<Vec<String>, sqlx::Error>> + Send {
         async move {
             let events = sql.unhandled_events.bind("partitions", partitions);

@@ -1,4 +1,4 @@
-//! Steps from nothing to the newest schema.
+//! Migrations: the steps from an empty database to the newest schema.
 
 use sqlx::{Pool, SqlSafeStr as _};
 
@@ -13,8 +13,8 @@ use crate::outbox::{
     error::{DbContext as _, Operation},
 };
 
-/// One step. Each statement does nothing when it was done before, so that a step that broke off
-/// can be made again.
+/// One step. Each statement does nothing if it ran before, so a step that failed halfway can be
+/// repeated.
 #[derive(Debug, Clone)]
 pub struct Migration {
     pub(crate) version: i64,
@@ -23,43 +23,58 @@ pub struct Migration {
 
 /// The statements that create the tables.
 pub trait SchemaSql: Dialect {
-    /// Every step from nothing to the newest schema, in order.
-    fn migrations(names: &TableNames) -> Vec<Migration> {
-        let files = (1..).zip(Self::WORDS.schema);
-        let steps = files.map(|(version, file)| Migration {
+    /// Every step from an empty database to the newest schema, in order.
+    /// `partitions`: how many partitions there are, if the steps create the tables.
+    fn migrations(names: &TableNames, partitions: u16) -> Vec<Migration> {
+        let number = partitions.to_string();
+        let with_partitions = |text: &String| text.replace("{partitions}", &number);
+        let versions = SqlFile::read::<Self>(Self::WORDS.schema, names).versions();
+        let steps = (1..).zip(versions);
+        let steps = steps.map(|(version, statements)| Migration {
             version,
-            statements: SqlFile::read::<Self>(file, names).texts(),
+            statements: statements.iter().map(with_partitions).collect(),
         });
         steps.collect()
     }
 
-    /// Applies the steps that are missing, one process at a time. The version that was found.
-    fn migrate(pool: &Pool<Self>, names: &TableNames) -> impl Future<Output = Result<i64>> + Send {
+    /// The version of the newest schema.
+    fn newest_version(names: &TableNames) -> i64 {
+        let steps = Self::migrations(names, 0);
+        steps.last().map_or(0, |step| step.version)
+    }
+
+    /// Applies the missing steps, one process at a time. Returns the version that it found.
+    fn migrate(
+        pool: &Pool<Self>,
+        names: &TableNames,
+        partitions: u16,
+    ) -> impl Future<Output = Result<i64>> + Send {
         async move {
             let sql = Self::statements(names).map_err(sqlx::Error::from);
             let sql = sql.during(Operation::Migrate)?;
-            // One transaction: its lock ends with it, also when this future is dropped.
+            // One transaction: it holds the lock, and also ends when this future is dropped.
             let tx = pool.begin_with(Self::BEGIN.into_sql_str()).await;
             let mut tx = tx.during(Operation::Migrate)?;
             let tables = names.to_string();
             let lock = execute::<Self>(&mut tx, sql.lock_migration.bind("tables", &*tables));
             lock.await.during(Operation::Migrate)?;
-            let found = apply_missing::<Self>(&mut tx, &sql, names).await?;
+            let found = apply_missing::<Self>(&mut tx, &sql, names, partitions).await?;
             tx.commit().await.during(Operation::Migrate)?;
             Ok(found)
         }
     }
 }
 
-/// Applies the steps that are missing while no other process does. The version that was found.
+/// Applies the missing steps. The caller holds the migration lock. Returns the version that it found.
 pub(super) async fn apply_missing<Db: SchemaSql>(
     connection: &mut Db::Connection,
     sql: &Statements,
     names: &TableNames,
+    partitions: u16,
 ) -> Result<i64> {
     let found = found_version::<Db>(connection, sql, names);
     let found = found.await.during(Operation::Migrate)?;
-    for step in missing(Db::migrations(names), found)? {
+    for step in missing_steps(Db::migrations(names, partitions), found)? {
         let applied = apply::<Db>(connection, sql, step).await;
         applied.during(Operation::Migrate)?;
     }
@@ -91,8 +106,7 @@ async fn apply<Db: Dialect>(
     execute::<Db>(connection, add).await.map(drop)
 }
 
-/// The steps that are missing.
-fn missing(steps: Vec<Migration>, found: i64) -> Result<Vec<Migration>> {
+fn missing_steps(steps: Vec<Migration>, found: i64) -> Result<Vec<Migration>> {
     let known = steps.iter().map(|step| step.version).max().unwrap_or(0);
     if found > known {
         return Err(Error::NewerSchema { found, known });
@@ -103,8 +117,8 @@ fn missing(steps: Vec<Migration>, found: i64) -> Result<Vec<Migration>> {
         .collect())
 }
 
-/// All steps as text, for those who migrate by hand.
-pub(crate) fn printed(steps: &[Migration]) -> String {
+/// All steps as one SQL script, for a migration by hand.
+pub(crate) fn as_script(steps: &[Migration]) -> String {
     let mut text = String::new();
     for step in steps {
         text.push_str(&format!("-- outbox schema version {}\n", step.version));
@@ -132,7 +146,7 @@ mod tests {
     #[test]
     fn only_later_steps_are_missing() {
         let versions = |found| {
-            let missing = missing(steps(), found).unwrap();
+            let missing = missing_steps(steps(), found).unwrap();
             missing.iter().map(|step| step.version).collect::<Vec<_>>()
         };
         assert_eq!(versions(0), [1, 2, 3]);
@@ -142,7 +156,7 @@ mod tests {
 
     #[test]
     fn a_newer_schema_is_refused() {
-        let error = missing(steps(), 4).unwrap_err();
+        let error = missing_steps(steps(), 4).unwrap_err();
         assert!(
             matches!(error, Error::NewerSchema { found: 4, known: 3 }),
             "{error}"

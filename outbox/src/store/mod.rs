@@ -1,9 +1,9 @@
 //! The tables, and every statement on them.
 //!
-//! The statements of publishing and of the dispatcher stand in `*/sql/*.sql`, one folder per database
+//! The statements of publishing and of the dispatcher are in `*/sql/*.sql`, one folder per database
 //! and one file per topic. They are rendered once per outbox, see [`statements`]. A [`call`] binds
 //! parameters by name; [`columns`] reads rows by the names of their columns. Each topic has a trait
-//! with one function per statement, written once. A database overrides what it has to do differently.
+//! with one function per statement. A database overrides only the functions in which it differs.
 
 mod batch;
 mod call;
@@ -33,22 +33,22 @@ mod transaction;
 mod watch;
 
 pub(crate) use batch::{Batch, DeliveryRow, FailureRow};
-pub(crate) use connection::KeptConnection;
+pub(crate) use connection::{KeptConnection, Role};
 pub(crate) use delivery::{DeliverySql, DueDeliveryName, FetchedDelivery, LaneName, RunnableOrder};
 pub(crate) use dialect::Dialect;
 pub(crate) use fetch::{
     DueQuery, FetchSql, FetchedRecord, InMemory, OpenWriters, Page, PendingQuery,
 };
 use lease::ClusterViewRow;
-pub(crate) use lease::{ClusterView, Fence, Instance, Lease, LeaseRow, LeaseSql};
-pub(crate) use migrate::{SchemaSql, printed};
+pub(crate) use lease::{ClusterView, Fence, InstanceRow, Lease, LeaseRow, LeaseSql};
+pub(crate) use migrate::{SchemaSql, as_script};
 pub(crate) use names::TableNames;
 pub(crate) use operator::{
     CommandClaim, CommandKey, ListQuery, OPEN, Operator, Prunable, Retained, SAMPLE_END,
     SampleExtent, StatusCount, StatusSample, Table,
 };
-pub(crate) use publish::{Due, NewRecord, PublishSql, micros};
-pub(crate) use settle::{DeliveryCompletion, HandlerRename, SettleSql};
+pub(crate) use publish::{Due, NewRecord, PublishSql, as_micros};
+pub(crate) use settle::{DeliveryCompletion, HandlerRename, SettleOutcome, SettleSql};
 pub(crate) use statements::{Statements, trusted};
 pub(crate) use transaction::{NotCommitted, TransactSql};
 pub(crate) use watch::{LostSession, Notification, PollResult, SessionKey, WatchSql};
@@ -61,7 +61,7 @@ pub(crate) use watch::{LostSession, Notification, PollResult, SessionKey, WatchS
 )]
 pub trait Database: sqlx::Database + Driver {}
 
-/// What each driver does. Sealed: users choose a database, they do not write one.
+/// All traits that a driver implements. Sealed: users choose a database, they do not write one.
 pub trait Driver:
     SchemaSql + PublishSql + LeaseSql + FetchSql + DeliverySql + SettleSql + WatchSql + TransactSql
 {

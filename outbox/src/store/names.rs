@@ -20,29 +20,21 @@ impl TableNames {
         Ok(Self { schema, prefix })
     }
 
-    /// Those of an outbox of which nothing else was said.
-    pub(crate) fn usual() -> Self {
-        Self {
-            schema: None,
-            prefix: "outbox_".to_owned(),
-        }
-    }
-
-    /// A table, quoted with the database's own mark.
-    pub(crate) fn table(&self, name: &str, mark: char) -> String {
-        let table = format!("{mark}{}{name}{mark}", self.prefix);
+    /// A table with its schema, in the database's quotes.
+    pub(crate) fn table(&self, name: &str, quote: char) -> String {
+        let table = self.unqualified(name, quote);
         match &self.schema {
-            Some(schema) => format!("{mark}{schema}{mark}.{table}"),
+            Some(schema) => format!("{quote}{schema}{quote}.{table}"),
             None => table,
         }
     }
 
-    /// An index or a lock, which have no schema in front.
-    pub(crate) fn plain(&self, name: &str) -> String {
-        format!("{}{name}", self.prefix)
+    /// A name with the prefix and without the schema, quoted: an index, or a table of the same schema.
+    pub(crate) fn unqualified(&self, name: &str, quote: char) -> String {
+        format!("{quote}{}{name}{quote}", self.prefix)
     }
 
-    /// The channel on which processes tell each other, in one database.
+    /// The channel on which the processes of one database notify each other.
     pub(crate) fn channel(&self) -> String {
         match &self.schema {
             Some(schema) => format!("{schema}.{}", self.prefix),
@@ -55,9 +47,18 @@ impl TableNames {
     }
 
     /// The schema, quoted; empty if there is none.
-    pub(crate) fn namespace(&self, mark: char) -> String {
+    pub(crate) fn namespace(&self, quote: char) -> String {
         let schema = self.schema.as_deref();
-        schema.map_or(String::new(), |schema| format!("{mark}{schema}{mark}"))
+        schema.map_or(String::new(), |schema| format!("{quote}{schema}{quote}"))
+    }
+}
+
+impl Default for TableNames {
+    fn default() -> Self {
+        Self {
+            schema: None,
+            prefix: "outbox_".to_owned(),
+        }
     }
 }
 
@@ -71,12 +72,12 @@ impl fmt::Display for TableNames {
 }
 
 fn check(kind: NameKind, name: &str) -> Result<()> {
-    let sound = (1..=30).contains(&name.len())
+    let is_valid = (1..=30).contains(&name.len())
         && name
             .bytes()
             .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
         && !name.starts_with(|first: char| first.is_ascii_digit());
-    if sound {
+    if is_valid {
         return Ok(());
     }
     Err(Error::BadName {
@@ -110,6 +111,6 @@ mod tests {
         }
         let names = TableNames::new(Some("shop".to_owned()), "outbox_".to_owned()).unwrap();
         assert_eq!(names.table("record", '"'), "\"shop\".\"outbox_record\"");
-        assert_eq!(names.plain("record_due"), "outbox_record_due");
+        assert_eq!(names.unqualified("record_due", '`'), "`outbox_record_due`");
     }
 }

@@ -12,11 +12,11 @@ use super::{
     Dialect, Statements,
     call::{Param, execute},
 };
-use crate::record::Record;
+use crate::record::{Partition, Record};
 
 /// The statements of publishing.
 pub trait PublishSql: Dialect {
-    /// Writes one record. `None` if a record with its dedup key exists.
+    /// Writes one record and returns its id. `None` if a record with its dedup key exists.
     fn insert(
         connection: &mut Self::Connection,
         sql: &Statements,
@@ -33,7 +33,7 @@ pub trait PublishSql: Dialect {
         }
     }
 
-    /// Runs an `insert`. The id of the row, if one was written.
+    /// Runs an `insert`. Returns the id of the row, if it wrote one.
     fn inserted_id(
         connection: &mut Self::Connection,
         query: Query<'static, Self, Self::Arguments>,
@@ -57,7 +57,7 @@ pub trait PublishSql: Dialect {
                 .bind("event", &*each.record.event)
                 .bind("version", i64::from(each.record.version))
                 .bind("headers", headers.as_deref())
-                .bind("max_retries", each.record.max_retries.map(i64::from));
+                .bind("max_retries", retries_as_number(&each.record));
             execute::<Self>(connection, insert).await.map(drop)
         }
     }
@@ -75,7 +75,7 @@ pub trait PublishSql: Dialect {
     }
 }
 
-/// The parameters of `insert`, in the order in which each database's text has them.
+/// The parameters of `insert`, in the order in which the text of each database names them.
 pub(super) const INSERT_PARAMETERS: [&str; 11] = [
     "event_id",
     "event",
@@ -90,10 +90,11 @@ pub(super) const INSERT_PARAMETERS: [&str; 11] = [
     "due_at",
 ];
 
-/// The values of [`INSERT_PARAMETERS`]. By place, because publishing must be fast.
+/// The values of [`INSERT_PARAMETERS`]. They are not looked up by name, because publishing must be
+/// fast.
 fn arguments<Db: Dialect>(new: &NewRecord) -> Result<Db::Arguments, BoxDynError> {
     let (record, headers) = (&new.record, new.headers());
-    let (due_in, due_at) = new.due.micros();
+    let (due_in, due_at) = new.due.as_micros();
     let values: [Param<'_>; INSERT_PARAMETERS.len()] = [
         record.event_id.into(),
         (&*record.event).into(),
@@ -102,7 +103,7 @@ fn arguments<Db: Dialect>(new: &NewRecord) -> Result<Db::Arguments, BoxDynError>
         Param::Partition(new.partition),
         (&*record.payload).into(),
         headers.as_deref().into(),
-        record.max_retries.map(i64::from).into(),
+        retries_as_number(record).into(),
         Param::Key(new.dedup_key.as_deref()),
         due_in.into(),
         due_at.into(),
@@ -114,11 +115,28 @@ fn arguments<Db: Dialect>(new: &NewRecord) -> Result<Db::Arguments, BoxDynError>
     Ok(arguments)
 }
 
+/// The column `max_retries`: the number of the publisher, or below zero the number of its configuration,
+/// which was pinned. One column, because the dispatcher reads it with each record.
+pub(super) fn retries_as_number(record: &Record) -> Option<i64> {
+    let pinned = record.pinned_max_retries.map(|n| -1 - i64::from(n));
+    record.max_retries.map(i64::from).or(pinned)
+}
+
+/// The number of the publisher and the pinned number of a stored record. At most one is set.
+pub(super) fn retries_from(number: Option<i64>) -> (Option<u32>, Option<u32>) {
+    let count = |n: i64| u32::try_from(n).unwrap_or(u32::MAX);
+    match number {
+        Some(n @ 0..) => (Some(count(n)), None),
+        Some(n) => (None, Some(count(-1 - n))),
+        None => (None, None),
+    }
+}
+
 /// A record that is about to be written.
 #[derive(Debug)]
 pub struct NewRecord {
     pub(crate) record: Record,
-    pub(crate) partition: u16,
+    pub(crate) partition: Partition,
     pub(crate) due: Due,
     pub(crate) dedup_key: Option<String>,
 }
@@ -126,11 +144,16 @@ pub struct NewRecord {
 impl NewRecord {
     /// The headers as JSON text. `None` if there are none.
     pub(crate) fn headers(&self) -> Option<String> {
-        let headers = &self.record.headers;
-        (!headers.is_empty())
-            .then(|| serde_json::to_string(headers).ok())
-            .flatten()
+        headers_as_json(&self.record)
     }
+}
+
+/// The column `headers`.
+pub(super) fn headers_as_json(record: &Record) -> Option<String> {
+    let headers = &record.headers;
+    (!headers.is_empty())
+        .then(|| serde_json::to_string(headers).ok())
+        .flatten()
 }
 
 /// The values in which records of one [`insert_all`](PublishSql::insert_all) differ.
@@ -142,17 +165,17 @@ impl Serialize for NewRecord {
     }
 }
 
-/// When a record is to be handled.
+/// When a record is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Due {
     Now,
-    /// This long after the database writes the record.
+    /// The delay after the database writes the record.
     In(Duration),
     At(Timestamp),
 }
 
 impl Due {
-    /// The same time on a database's clock that is this many microseconds behind.
+    /// The same time on a database's clock that is `micros` microseconds behind.
     pub(crate) fn shifted(self, micros: i64) -> Self {
         match self {
             Self::In(delay) => {
@@ -163,11 +186,11 @@ impl Due {
         }
     }
 
-    /// Microseconds from the database's present, and microseconds since 1970. At most one is set.
-    pub(crate) fn micros(self) -> (Option<i64>, Option<i64>) {
+    /// Microseconds from the database's current time, and microseconds since 1970. At most one is set.
+    pub(crate) fn as_micros(self) -> (Option<i64>, Option<i64>) {
         match self {
             Self::Now => (None, None),
-            Self::In(delay) => (Some(micros(delay)), None),
+            Self::In(delay) => (Some(as_micros(delay)), None),
             Self::At(at) => {
                 let latest = 253_402_300_799_000_000; // the end of the year 9999
                 (None, Some(at.as_microsecond().clamp(0, latest)))
@@ -176,8 +199,8 @@ impl Due {
     }
 }
 
-/// A duration in microseconds; at most 100 years, because databases differ in their latest date.
-pub(crate) fn micros(time: Duration) -> i64 {
+/// A duration in microseconds, at most 100 years, because databases differ in their latest date.
+pub(crate) fn as_micros(time: Duration) -> i64 {
     const LONGEST: i64 = 100 * 366 * 24 * 3600 * 1_000_000;
     i64::try_from(time.as_micros()).map_or(LONGEST, |micros| micros.min(LONGEST))
 }

@@ -1,10 +1,10 @@
 //! [`Sql`]: a statement of an SQL file, with named parameters.
 //!
-//! `:owner` is a value that the call gives. `:lanes.key` is a column of rows that the call gives: an
-//! array where the database takes arrays. `[[..]]` is repeated for each row: `:lanes.key` in it is
+//! `:owner` is a value that the call binds. `:lanes.key` is a column of rows that the call binds: an
+//! array, where the database takes arrays. `[[..]]` is repeated for each row. In it, `:lanes.key` is
 //! the value of one row, and `:handlers.each` one element of a list. `[[:handlers.each]]` becomes a
-//! list of parameters, any other text a union: MariaDB has no `lateral`, and a scan of all partitions
-//! at once cannot stop after a number of rows of each.
+//! list of parameters. Any other text in `[[..]]` becomes a union: MariaDB has no `lateral`, and a
+//! scan of all partitions at once cannot stop after a number of rows of each.
 
 use std::{
     collections::HashMap,
@@ -15,24 +15,26 @@ use sqlx::SqlStr;
 
 use super::{Dialect, statements::shared};
 
-/// One statement. Without a step it does nothing.
+/// One statement. Without steps it does nothing.
 #[derive(Debug, Default)]
 pub(crate) struct Sql {
-    /// The steps run in a transaction of their own.
+    /// Whether the steps run in a transaction of their own.
     pub(super) is_transaction: bool,
     pub(super) steps: Vec<Step>,
 }
 
 impl Sql {
     pub(super) fn new<Db: Dialect>(is_transaction: bool, steps: &[String]) -> Self {
-        let steps = steps.iter().map(|text| Step::new(text, Db::WORDS.numbered));
+        let steps = steps
+            .iter()
+            .map(|text| Step::new(text, Db::WORDS.parameter_prefix));
         Self {
             is_transaction,
             steps: steps.collect(),
         }
     }
 
-    /// Whether the database needs this statement.
+    /// Whether the SQL files of the database have this statement.
     pub(super) fn exists(&self) -> bool {
         !self.steps.is_empty()
     }
@@ -55,17 +57,17 @@ impl Sql {
 
 #[derive(Debug)]
 pub(super) struct Step {
-    /// Alternately outside of `[[..]]` and in it.
+    /// The text, split at `[[` and `]]`: every second piece is repeated.
     pieces: Vec<String>,
-    numbered: Option<char>,
-    /// With each `[[..]]` once.
+    prefix: Option<char>,
+    /// The step with each `[[..]]` once.
     once: Rendered,
-    /// By how often each `[[..]]` is repeated. Never more than [`MOST`]: this process owns at most
-    /// 64 partitions, and handlers are few.
+    /// The key is how often each `[[..]]` is repeated. At most [`MAX_TEXTS`] entries: a process owns
+    /// at most 64 partitions, and handlers are few.
     repeated: Mutex<HashMap<Vec<usize>, Rendered>>,
 }
 
-/// A text as the driver takes it, and the parameters whose values it takes, in their order.
+/// A text for the driver, and its parameters in their order.
 #[derive(Debug, Clone)]
 pub(super) struct Rendered {
     pub(super) text: SqlStr,
@@ -75,60 +77,60 @@ pub(super) struct Rendered {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Parameter {
     pub(super) name: String,
-    /// `each` in `[[..]]`: the element of a list.
+    /// A column of rows. `each` is one element of a list.
     pub(super) column: Option<String>,
-    /// Which repetition of `[[..]]` it is in.
+    /// The repetition of `[[..]]` that the parameter is in.
     pub(super) row: Option<usize>,
 }
 
-/// How many texts of one statement are remembered.
-const MOST: usize = 128;
+/// How many texts of one statement are cached.
+const MAX_TEXTS: usize = 128;
 
 impl Step {
-    fn new(text: &str, numbered: Option<char>) -> Self {
+    fn new(text: &str, prefix: Option<char>) -> Self {
         let pieces = text.replace("]]", "[[");
         let pieces: Vec<String> = pieces.split("[[").map(str::to_owned).collect();
         Self {
-            once: Rendered::new(&pieces, numbered, &vec![1; pieces.len() / 2]),
+            once: Rendered::new(&pieces, prefix, &vec![1; pieces.len() / 2]),
             pieces,
-            numbered,
+            prefix,
             repeated: Mutex::default(),
         }
     }
 
-    /// The step with each `[[..]]` repeated as often as its first list or rows are long.
+    /// The step with each `[[..]]` repeated once per element of its first list or rows.
     pub(super) fn rendered(&self, length: impl Fn(&str) -> usize) -> Rendered {
         if self.pieces.len() == 1 {
             return self.once.clone();
         }
         let repeated = self.pieces.iter().skip(1).step_by(2);
         let counts: Vec<usize> = repeated.map(|piece| length(first_rows(piece))).collect();
-        // Whoever panicked has left a whole map.
-        let mut made = self.repeated.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(rendered) = made.get(&counts) {
+        // A panic cannot leave the map half changed, so a poisoned lock is safe to use.
+        let mut cache = self.repeated.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(rendered) = cache.get(&counts) {
             return rendered.clone();
         }
-        let rendered = Rendered::new(&self.pieces, self.numbered, &counts);
-        if made.len() < MOST {
-            made.insert(counts, rendered.clone());
+        let rendered = Rendered::new(&self.pieces, self.prefix, &counts);
+        if cache.len() < MAX_TEXTS {
+            cache.insert(counts, rendered.clone());
         }
         rendered
     }
 }
 
 impl Rendered {
-    fn new(pieces: &[String], numbered: Option<char>, counts: &[usize]) -> Self {
+    fn new(pieces: &[String], prefix: Option<char>, counts: &[usize]) -> Self {
         let mut text = String::new();
         let mut parameters = Vec::new();
         let mut counts = counts.iter().copied();
-        for (place, piece) in pieces.iter().enumerate() {
-            if place % 2 == 0 {
-                write(&mut text, &mut parameters, piece, numbered, None);
+        for (index, piece) in pieces.iter().enumerate() {
+            if index % 2 == 0 {
+                write(&mut text, &mut parameters, piece, prefix, None);
                 continue;
             }
             let (is_list, count) = (piece.starts_with(':'), counts.next().unwrap_or(1));
             if is_list && count == 0 {
-                // Nothing is equal to null.
+                // No value is equal to null.
                 text.push_str("null");
             }
             let (open, close, between) = match count {
@@ -139,7 +141,7 @@ impl Rendered {
             for row in 0..count {
                 text.push_str(if row > 0 { between } else { "" });
                 text.push_str(open);
-                write(&mut text, &mut parameters, piece, numbered, Some(row));
+                write(&mut text, &mut parameters, piece, prefix, Some(row));
                 text.push_str(close);
             }
         }
@@ -150,12 +152,12 @@ impl Rendered {
     }
 }
 
-/// Writes a text with the driver's own placeholders.
+/// Appends a text with the placeholders of the driver.
 fn write(
     text: &mut String,
     parameters: &mut Vec<Parameter>,
     source: &str,
-    numbered: Option<char>,
+    prefix: Option<char>,
     row: Option<usize>,
 ) {
     let mut rest = source;
@@ -171,13 +173,13 @@ fn write(
         };
         text.push_str(before);
         let known = parameters.iter().position(|known| *known == parameter);
-        let number = known.filter(|_| numbered.is_some());
+        let number = known.filter(|_| prefix.is_some());
         let number = number.unwrap_or_else(|| {
             parameters.push(parameter);
             parameters.len() - 1
         });
-        match numbered {
-            Some(mark) => text.push_str(&format!("{mark}{}", number + 1)),
+        match prefix {
+            Some(prefix) => text.push_str(&format!("{prefix}{}", number + 1)),
             None => text.push('?'),
         }
         rest = after;
@@ -198,7 +200,7 @@ fn next_parameter(text: &str) -> Option<(&str, &str, &str)> {
     Some((before, &rest[..end], &rest[end..]))
 }
 
-/// The name of the rows, or of the list, for each of which a piece is repeated.
+/// The name of the rows or of the list that a piece is repeated for.
 fn first_rows(piece: &str) -> &str {
     let mut rest = piece;
     while let Some((_, name, after)) = next_parameter(rest) {
@@ -214,8 +216,8 @@ fn first_rows(piece: &str) -> &str {
 mod tests {
     use super::*;
 
-    fn rendered(text: &str, numbered: Option<char>, length: usize) -> (String, Vec<String>) {
-        let rendered = Step::new(text, numbered).rendered(|_| length);
+    fn rendered(text: &str, prefix: Option<char>, length: usize) -> (String, Vec<String>) {
+        let rendered = Step::new(text, prefix).rendered(|_| length);
         let parameters = rendered.parameters.iter().map(|parameter| {
             let Parameter { name, column, row } = parameter;
             let column = column.as_deref().map_or(String::new(), |c| format!(".{c}"));
@@ -243,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_are_listed_and_branches_united() {
+    fn a_list_repeats_parameters_and_other_text_becomes_a_union() {
         let list = "a in ([[:list.each]]) and b = :x";
         assert_eq!(rendered(list, None, 0).0, "a in (null) and b = ?");
         let (sql, parameters) = rendered(list, None, 2);
@@ -257,13 +259,13 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_made_once_and_few_are_kept() {
+    fn a_text_is_rendered_once_and_few_are_cached() {
         let list = Step::new("a in ([[:list.each]])", None);
         let (first, second) = (list.rendered(|_| 2), list.rendered(|_| 2));
         assert!(std::ptr::eq(first.text.as_str(), second.text.as_str()));
-        for count in 0..2 * MOST {
+        for count in 0..2 * MAX_TEXTS {
             list.rendered(|_| count);
         }
-        assert_eq!(list.repeated.lock().unwrap().len(), MOST);
+        assert_eq!(list.repeated.lock().unwrap().len(), MAX_TEXTS);
     }
 }

@@ -1,4 +1,4 @@
-//! The statements of the watcher: which peers published, changed ownership or died.
+//! The statements with which the watcher notices that peers published, changed ownership or died.
 
 use std::{future::pending, time::Duration};
 
@@ -10,32 +10,33 @@ use super::{
     call::{Call, execute, rows},
     columns::read_one,
 };
+use crate::record::Partition;
 
 /// The result of one cheap poll.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PollResult {
     /// The highest visible record id; at least the id that the poll was called with.
-    pub(crate) highest: i64,
-    /// Whether an open transaction may have published, where the database tells.
-    pub(crate) writing: bool,
-    /// A digest that changes when a partition changes hands, an instance comes or goes, or a handler
-    /// is paused or resumed.
-    pub(crate) leases: String,
-    /// How many other instances there are.
+    pub(crate) highest_id: i64,
+    /// Whether an open transaction may have published. Always `false` if the database cannot know it.
+    pub(crate) has_open_writers: bool,
+    /// A digest that changes when a partition gets another owner, an instance joins or leaves, or a
+    /// handler is paused or resumed.
+    pub(crate) ownership_digest: String,
+    /// The number of other instances.
     pub(crate) peers: u32,
     /// Instances whose session has ended.
-    pub(crate) gone: Vec<LostSession>,
+    pub(crate) lost_sessions: Vec<LostSession>,
     /// Whether this connection still holds the session lock that the poll was called with.
-    pub(crate) held: bool,
-    /// Whether peers can see this session.
-    pub(crate) shown: bool,
+    pub(crate) has_session_lock: bool,
+    /// Whether the instance's row names this session, so that peers can see it.
+    pub(crate) is_advertised: bool,
 }
 
 /// An instance whose session has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LostSession {
     pub(crate) id: Uuid,
-    /// The session that ended. The instance may have another one by now.
+    /// The session that ended. The instance may have another session by now.
     pub(crate) session: String,
 }
 
@@ -43,23 +44,23 @@ pub(crate) struct LostSession {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Notification {
     /// Records were published in these partitions.
-    Published(Vec<u16>),
-    /// Partitions changed hands, or an instance came or went.
+    Published(Vec<Partition>),
+    /// A partition got another owner, or an instance joined or left.
     OwnershipChanged,
     /// The connection is lost.
     ConnectionLost,
 }
 
-/// The name of a session lock. Peers see when the session ends, and so that this process has died.
+/// The name of a session lock. It shows peers that this process is alive.
 ///
-/// The watcher makes a new one for each connection. When the connection is dropped, the database
-/// releases the lock, and every peer sees that at its next poll.
+/// The watcher chooses a new key for each connection. When the connection ends, the database releases
+/// the lock, and every peer sees that at its next poll.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionKey(pub(crate) i64);
 
 impl SessionKey {
     pub(crate) fn new() -> Self {
-        // The low bits of a version 7 are random.
+        // The low bits of a version 7 UUID are random.
         let (_, low) = Uuid::now_v7().as_u64_pair();
         Self((low >> 1).cast_signed())
     }
@@ -74,7 +75,7 @@ pub trait WatchSql: Dialect {
     const HAS_SESSION_LOCKS: bool;
     /// Whether the database can notify listening instances of a publication.
     const HAS_NOTIFICATIONS: bool;
-    /// The longest time between two polls of a watcher that does not listen.
+    /// The longest time between two polls while the watcher does not listen.
     const LONGEST_POLL_GAP: Duration;
 
     fn open(
@@ -84,30 +85,30 @@ pub trait WatchSql: Dialect {
 
     /// The connection for statements.
     fn connection(
-        line: &mut Self::WatchConnection,
+        watch: &mut Self::WatchConnection,
     ) -> impl Future<Output = Result<&mut Self::Connection, sqlx::Error>> + Send;
 
     /// Locks the session of this connection for this instance.
     fn lock_session(
-        line: &mut Self::WatchConnection,
+        watch: &mut Self::WatchConnection,
         sql: &Statements,
         session: SessionKey,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send {
-        async move { run::<Self>(line, sql.lock_session.bind("session", Some(session))).await }
+        async move { run::<Self>(watch, sql.lock_session.bind("session", Some(session))).await }
     }
 
-    /// Unlocks the session before the connection goes back to the pool.
+    /// Unlocks the session before the connection returns to the pool.
     fn unlock_session(
-        line: &mut Self::WatchConnection,
+        watch: &mut Self::WatchConnection,
         sql: &Statements,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send {
-        async move { run::<Self>(line, sql.unlock_session.call()).await }
+        async move { run::<Self>(watch, sql.unlock_session.call()).await }
     }
 
     /// Writes the instance's row together with its session, valid for `micros` microseconds, so that
     /// no peer sees the instance without its session.
     fn register(
-        line: &mut Self::WatchConnection,
+        watch: &mut Self::WatchConnection,
         sql: &Statements,
         owner: Uuid,
         session: SessionKey,
@@ -115,69 +116,69 @@ pub trait WatchSql: Dialect {
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send {
         async move {
             let register = sql.register.bind("owner", owner).bind("micros", micros);
-            run::<Self>(line, register.bind("session", Some(session))).await
+            run::<Self>(watch, register.bind("session", Some(session))).await
         }
     }
 
     /// Writes the session into the instance's row, where peers see it; `None` removes it. The
     /// instance does not listen afterwards.
     fn advertise(
-        line: &mut Self::WatchConnection,
+        watch: &mut Self::WatchConnection,
         sql: &Statements,
         owner: Uuid,
         session: Option<SessionKey>,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send {
         async move {
             let advertise = sql.advertise.bind("owner", owner);
-            run::<Self>(line, advertise.bind("session", session)).await
+            run::<Self>(watch, advertise.bind("session", session)).await
         }
     }
 
     fn poll(
-        line: &mut Self::WatchConnection,
+        watch: &mut Self::WatchConnection,
         sql: &Statements,
         owner: Uuid,
         session: Option<SessionKey>,
-        highest: i64,
+        highest_id: i64,
     ) -> impl Future<Output = Result<PollResult, sqlx::Error>> + Send {
         async move {
             let poll = sql.poll.bind("owner", owner).bind("session", session);
-            let connection = Self::connection(line).await?;
-            let rows = rows::<Self>(connection, poll.bind("highest", highest)).await?;
+            let connection = Self::connection(watch).await?;
+            let rows = rows::<Self>(connection, poll.bind("highest_id", highest_id)).await?;
             read_one(rows.first().ok_or(sqlx::Error::RowNotFound)?)
         }
     }
 
-    /// Deletes an instance whose session has ended, and frees its partitions.
+    /// Deletes an instance whose session has ended, and releases its partitions.
     fn reap_lost(
-        line: &mut Self::WatchConnection,
+        watch: &mut Self::WatchConnection,
         sql: &Statements,
         instance: Uuid,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send {
-        async move { run::<Self>(line, sql.reap_lost.bind("instance", instance)).await }
+        async move { run::<Self>(watch, sql.reap_lost.bind("instance", instance)).await }
     }
 
-    /// Tells publishers whether to notify this instance.
+    /// Writes whether publishers notify this instance.
     fn set_listening(
-        line: &mut Self::WatchConnection,
+        watch: &mut Self::WatchConnection,
         sql: &Statements,
         owner: Uuid,
         listening: bool,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send {
         async move {
             let set = sql.set_listening.bind("owner", owner);
-            run::<Self>(line, set.bind("listening", listening)).await
+            run::<Self>(watch, set.bind("listening", listening)).await
         }
     }
 
-    /// Waits for the next notification. Dropping the future loses none.
+    /// Waits for the next notification. Dropping the future loses no notification.
     fn next_notification(
         _: &mut Self::WatchConnection,
     ) -> impl Future<Output = Result<Notification, sqlx::Error>> + Send {
         pending()
     }
 
-    /// Notifies peers that partitions changed hands, or that this instance came or left.
+    /// Notifies peers that partitions got another owner, or that this instance joined or left.
     fn notify_peers(
         connection: &mut Self::Connection,
         sql: &Statements,
@@ -191,9 +192,9 @@ pub trait WatchSql: Dialect {
 
 /// Runs a statement of the watcher.
 async fn run<Db: WatchSql>(
-    line: &mut Db::WatchConnection,
+    watch: &mut Db::WatchConnection,
     call: Call<'_>,
 ) -> Result<(), sqlx::Error> {
-    let connection = Db::connection(line).await?;
+    let connection = Db::connection(watch).await?;
     execute::<Db>(connection, call).await.map(drop)
 }

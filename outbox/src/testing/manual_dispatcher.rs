@@ -1,5 +1,5 @@
-//! [`ManualDispatcher`]: the same engine, reader and writer as a dispatcher's, one after the other in
-//! the caller's task.
+//! [`ManualDispatcher`]: the same engine, reader and writer as a dispatcher's, one after the other
+//! in the caller's task.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
@@ -25,18 +25,18 @@ use crate::{
         fetch::{FetchRequest, Fetcher, PollReason},
         lane::{AttemptEnd, Work},
         settle::settler::Settler,
-        work::attempt::{HandlerAttempt, attempt_end},
+        work::attempt::HandlerAttempt,
     },
-    store::{Batch, Fence, sqlite::testing as sql},
+    store::{Batch, Fence, SettleOutcome, sqlite::testing as sql},
 };
 
 /// All kits use the same owner id, so a kit keeps the leases of the kit before it.
 const OWNER: Uuid = Uuid::from_u128(0x6f75_7462_6f78_7465_7374_696e_676b_6974);
 /// One hour in microseconds. No other owner gets the leases while a handler is being debugged.
-const LEASE: i64 = 3_600_000_000;
+const LEASE_MICROS: i64 = 3_600_000_000;
 /// One second in microseconds. The kit cannot read its clock and the database's at the same moment.
-/// It asks for everything that is due up to a second later, and drops what is too early.
-const SLACK: i64 = 1_000_000;
+/// It asks for everything that is due up to a second later, and drops the rows that are too early.
+const SLACK_MICROS: i64 = 1_000_000;
 
 /// The kit keeps it between two calls. It holds connections and no other state.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ pub(super) struct ManualRun<'a> {
     /// The work that can run now, in the order in which the kit runs it.
     ready: BTreeMap<(i64, HandlerIx), Work>,
     /// Records that one handler has finished. The work of their other handlers may be in `ready`.
-    begun: HashSet<i64>,
+    partly_done: HashSet<i64>,
     /// When the kit last read the database; `None` before the first time.
     read_at: Option<Timestamp>,
     /// The first time after `read_at` at which something is due, in microseconds since 1970.
@@ -73,9 +73,9 @@ impl ManualDispatcher {
 
     pub(super) async fn run(&mut self) -> Result<ManualRun<'_>> {
         // The kit runs one invocation at a time, so the number of slots does not matter.
-        let mut engine = self.outbox.engine_with(OWNER, |_| u32::MAX, 1);
-        let mut claim = engine.claim_request(BTreeSet::new());
-        claim.lease_micros = LEASE;
+        let mut engine = self.outbox.engine_with_limits(OWNER, |_| u32::MAX, 1);
+        let mut claim = engine.claim_request(BTreeSet::new(), true);
+        claim.lease_micros = LEASE_MICROS;
         let claimed = self.fetcher.claim(&claim).await.map_err(database)?;
         if claimed.leases.len() < usize::from(claim.partitions) {
             return Err(KitError::DispatcherRuns.into());
@@ -86,7 +86,7 @@ impl ManualDispatcher {
             dispatcher: self,
             engine,
             ready: BTreeMap::new(),
-            begun: HashSet::new(),
+            partly_done: HashSet::new(),
             read_at: None,
             next_due: None,
         })
@@ -96,8 +96,8 @@ impl ManualDispatcher {
         self.outbox.inner.pool.acquire().await.map_err(database)
     }
 
-    /// The records and deliveries that are due at a time, without those of handlers that the kit does
-    /// not have.
+    /// The records and deliveries that are due at a time, without those of handlers that the kit
+    /// does not have.
     async fn scheduled(&self) -> Result<Vec<sql::Scheduled>> {
         let inner = &self.outbox.inner;
         let mut connection = self.connection().await?;
@@ -110,12 +110,14 @@ impl ManualDispatcher {
         Ok(all)
     }
 
-    /// Writes a batch whose delays are shifted by `offset`, and then the exact due times by the kit's
-    /// clock, to the microsecond.
+    /// Writes a batch whose delays are shifted by `offset`, and then the exact due times by the
+    /// kit's clock, to the microsecond.
     pub(super) async fn write(&mut self, fence: &Fence, batch: &Batch, offset: i64) -> Result<()> {
         let now = self.clock.now().as_microsecond().saturating_sub(offset);
         let written = self.settler.write_once(fence, batch).await;
-        written.map_err(database)?;
+        // A test that takes leases away on purpose sees what a process does that does not know it
+        // yet.
+        let SettleOutcome { refused: _ } = written.map_err(database)?;
         let (mut connection, names) = (self.connection().await?, &self.outbox.inner.names);
         for row in batch.new_deliveries.iter().chain(&batch.changed_deliveries) {
             if let Some(due_in) = row.due_in {
@@ -139,12 +141,12 @@ impl ManualRun<'_> {
         self.engine.leases().fence()
     }
 
-    /// Makes the next invocation, if something is due. [`leave`](Self::leave) must follow if work is
-    /// left.
+    /// Makes the next invocation, if something is due. [`leave`](Self::leave) must follow if work
+    /// is left.
     pub(super) async fn step(&mut self) -> Result<Option<Step>> {
         // A handler may have moved the clock, or be due again at once.
-        let stale = self.read_at != Some(self.dispatcher.clock.now());
-        if stale || self.ready.is_empty() || self.engine.lanes().has_lanes_to_load() {
+        let is_stale = self.read_at != Some(self.dispatcher.clock.now());
+        if is_stale || self.ready.is_empty() || self.engine.lanes().has_lanes_to_load() {
             self.read().await?;
         }
         let Some((_, work)) = self.ready.pop_first() else {
@@ -170,19 +172,20 @@ impl ManualRun<'_> {
         {
             self.read_at = None;
         }
-        self.begun.insert(work.record.id);
-        self.engine
-            .on_finished(&work, attempt_end(entry.id(), decision));
+        let end = attempt.end(decision).await;
+        self.partly_done.insert(work.record.id);
+        self.engine.on_finished(&work, end);
         self.write().await?;
         Ok(step)
     }
 
-    /// Ends a run that may have work left. Only memory knows which handlers have finished a record at
-    /// its first attempts, so the other handlers of such a record get their deliveries.
+    /// Ends a run that may have work left. Only memory knows which handlers have finished a record
+    /// at its first attempts, so the other handlers of such a record get their deliveries.
     pub(super) async fn leave(mut self) -> Result<()> {
         for ((record_id, _), work) in mem::take(&mut self.ready) {
-            let only_here = self.begun.contains(&record_id) && !work.attempt.is_retry();
-            if only_here && !work.is_detached {
+            let is_only_in_memory =
+                self.partly_done.contains(&record_id) && !work.attempt.is_retry();
+            if is_only_in_memory && !work.is_detached {
                 self.engine.on_finished(&work, AttemptEnd::NoHandler);
             }
         }
@@ -198,30 +201,30 @@ impl ManualRun<'_> {
         self.next_due = later.iter().map(|row| row.due_at).min();
         let due = due.into_iter().map(|row| (row.record_id, row.handler));
         let due: HashSet<(i64, Option<String>)> = due.collect();
-        let mut want = FetchRequest {
+        let mut request = FetchRequest {
             poll: Some(PollReason::Signalled),
             due: !due.is_empty(),
             // Once is enough: later, only this run changes which delivery is the first of its lane.
             sweep: self.read_at.is_none(),
-            clock_offset: clock_offset(&self.dispatcher.clock).saturating_add(SLACK),
+            clock_offset: clock_offset(&self.dispatcher.clock).saturating_add(SLACK_MICROS),
         };
         self.read_at = Some(now);
         loop {
-            // Lanes are read when everything about them is written.
+            // A lane is loaded only after all of its changes are written.
             self.write().await?;
-            let Some(round) = self.engine.plan_fetch(want) else {
+            let Some(plan) = self.engine.plan_fetch(request) else {
                 return Ok(());
             };
-            let answer = self.dispatcher.fetcher.fetch(&round).await;
+            let answer = self.dispatcher.fetcher.fetch(&plan).await;
             let mut fetched = answer.map_err(database)?;
             let is_due = |id, handler| due.contains(&(id, handler));
             let records = &mut fetched.due_records;
             records.retain(|one| is_due(one.record.id, None));
             let deliveries = &mut fetched.due_deliveries;
-            deliveries.retain(|one| is_due(one.fetched.record.id, Some(one.handler.clone())));
-            self.engine.on_fetched(&round, fetched);
-            want = FetchRequest {
-                clock_offset: want.clock_offset,
+            deliveries.retain(|one| is_due(one.record.record.id, Some(one.handler.clone())));
+            self.engine.on_fetched(&plan, fetched);
+            request = FetchRequest {
+                clock_offset: request.clock_offset,
                 ..FetchRequest::default()
             };
         }

@@ -98,7 +98,6 @@ use crate::{
         clock::{Clock as _, ManualClock, SystemClock, later},
     },
     record::OutboxEvent,
-    registry::Registry,
 };
 use error::database;
 use manual_dispatcher::{ManualDispatcher, clock_offset};
@@ -154,7 +153,7 @@ impl Kit {
         let start = Timestamp::from_microsecond(start).unwrap_or_default();
         let clock = ManualClock::at(start);
         let builder = Outbox::builder(folder.pool().await?)
-            .registry(Registry::builder())
+            .without_linked()
             .manual_clock(clock.clone());
         // Set again, because the closure may return another builder.
         let outbox = build(builder).manual_clock(clock.clone()).build().await?;

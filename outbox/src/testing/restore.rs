@@ -11,7 +11,7 @@ use crate::{
     record::{DeliveryStatus, failure::Failure},
     registry::PermanentFailure,
     retry::NoHandler,
-    store::{Batch, DeliveryRow, FailureRow, FetchedRecord, micros, sqlite::testing as sql},
+    store::{Batch, DeliveryRow, FailureRow, FetchedRecord, as_micros, sqlite::testing as sql},
 };
 
 /// A state to put a record into; see [`Kit::restore`].
@@ -55,8 +55,8 @@ pub enum Restore<'a> {
 
 impl Kit {
     /// Puts a record into a state, in whatever state it was before. In a state of one handler, the
-    /// record's other handlers are done with it. If the record is in the handler's lane, it keeps its
-    /// position; otherwise it becomes the last of the lane.
+    /// record's other handlers are done with it. If the record is in the handler's lane, it keeps
+    /// its position; otherwise it becomes the last of the lane.
     ///
     /// ```
     /// # use outbox::{OutboxEvent, outbox_handler, testing::{Kit, Restore, StepOutcome}};
@@ -114,14 +114,14 @@ impl Kit {
         }
         let run = dispatcher.run().await?;
         let (fence, offset) = (run.fence(), clock_offset(&self.clock));
-        batch.shift(offset);
+        batch.shift_due(offset);
         run.dispatcher.write(&fence, &batch, offset).await
     }
 
     /// The delivery in a state of one handler.
     fn delivery_row(
         &self,
-        FetchedRecord { part, record }: FetchedRecord,
+        FetchedRecord { partition, record }: FetchedRecord,
         state: &Restore<'_>,
     ) -> Result<Option<DeliveryRow>> {
         use DeliveryStatus::{Failed, Retrying, Waiting};
@@ -131,7 +131,7 @@ impl Kit {
                 handler,
                 attempt,
                 due_in,
-            } => (Retrying, handler, attempt, Some(micros(due_in)), None),
+            } => (Retrying, handler, attempt, Some(as_micros(due_in)), None),
             Restore::Failed {
                 handler,
                 attempt,
@@ -149,17 +149,17 @@ impl Kit {
                 ..inner.registry.no_handler(&record.event)
             })
         })?;
-        let ordered = inner.config.processing.stop_on_first_failure;
-        let skips = entry.on_permanent_failure() == PermanentFailure::Skip;
+        let stop_on_failure = inner.config.processing.stop_on_first_failure;
+        let skips_failed = entry.on_permanent_failure() == PermanentFailure::Skip;
         let failed = error.map(|error| Failure::of(handler, &error.to_owned().into()));
         let (now, attempt) = (self.clock.now().as_microsecond(), attempt.max(1));
         Ok(Some(DeliveryRow {
             record_id: record.id,
-            part,
+            partition,
             key: record.key,
             handler: entry.id(),
             status,
-            blocking: status == Waiting || ordered && !(status == Failed && skips),
+            blocking: status == Waiting || stop_on_failure && !(status == Failed && skips_failed),
             attempt,
             failure_count: attempt - 1,
             first_failed_at: (attempt > 1).then_some(now),
@@ -175,7 +175,7 @@ impl Kit {
 fn failure_row(row: &DeliveryRow) -> Option<FailureRow> {
     Some(FailureRow {
         record_id: row.record_id,
-        part: row.part,
+        partition: row.partition,
         handler: row.handler,
         attempt: row.attempt,
         kind: row.error_kind?,

@@ -5,22 +5,42 @@ use std::{sync::Arc, time::Duration};
 use tokio::{sync::Mutex, time::Instant};
 
 use super::{
-    Cause, CommandError, Reason, Step, Tx, command, failure::Failure, limits, run::Run,
+    Cause, CommandError, Reason, Step, Tx, command,
+    failure::Failure,
+    limits::{self, Limit},
+    run::Run,
     session::Session,
 };
 use crate::store::{CommandClaim, Database, Operator};
 
-/// A commit that was sent may end this long after the deadline. To give up earlier would leave its
+/// How long after the limit of the attempt a sent commit is waited for. To stop waiting earlier would leave its
 /// outcome unknown.
 const COMMIT_GRACE: Duration = Duration::from_secs(5);
 
 /// How far an attempt got. Written by the attempt, read by `Run` afterwards.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
+    pub(super) reached: Reached,
+    /// What the table of commands says. `None` without a command, and before it was read.
+    pub(super) command: Option<Found>,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reached {
+    #[default]
+    Nothing,
+    /// The pool gave a connection.
+    Connection,
     /// The transaction began, so the database was reachable.
-    pub(super) has_begun: bool,
-    /// The command was not in its table, so no earlier attempt was committed.
-    pub(super) is_new_command: bool,
+    Transaction,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Found {
+    /// The command is new, so no earlier attempt was committed.
+    Nothing,
+    /// The result of an earlier call; the closure did not run.
+    Result,
 }
 
 /// The result of the work before the commit.
@@ -45,9 +65,10 @@ impl<Db: Database, T, E> Run<'_, Db, T, E> {
         Fut: Future<Output = Result<T, E>>,
     {
         let start = Instant::now();
+        let limit = Limit::of_attempt(left, self.settings.policy.attempt_timeout);
         let slot = Arc::new(Mutex::new(Session::none()));
-        let work = self.work(number, &slot, closure, progress);
-        let ended = limits::within_limits(work, left, cancel).await;
+        let work = self.work(number, limit, &slot, closure, progress);
+        let ended = limits::within_limits(work, limit, cancel).await;
         // A `Tx` that the closure kept holds the slot. The session rolls back when it is dropped.
         let returned = Arc::into_inner(slot).map(Mutex::into_inner);
         let is_kept = returned.is_none();
@@ -65,15 +86,20 @@ impl<Db: Database, T, E> Run<'_, Db, T, E> {
                 let is_lost = session.rollback().await == Some(Reason::ConnectionLost);
                 return Err(self.classify(cause, is_lost));
             }
-            Err(interrupted) => {
-                session.rollback().await;
-                return Err(Failure::new(Cause::Stopped, interrupted));
+            Err(Reason::AttemptTimeout) if progress.reached == Reached::Nothing => {
+                return Err(Failure::new(Cause::Stopped, Reason::PoolTimeout));
+            }
+            Err(stopped) => {
+                session.stop().await;
+                return Err(Failure::new(Cause::Stopped, stopped));
             }
         };
         let commit = session.commit(self.settings.is_read_only);
-        let commit_by = left.map(|left| left.saturating_add(COMMIT_GRACE));
-        let left = commit_by.map(|time| time.saturating_sub(start.elapsed()));
-        match limits::within_limits(commit, left, &mut None).await {
+        let limit = limit.map(|limit| Limit {
+            after: (limit.after.saturating_add(COMMIT_GRACE)).saturating_sub(start.elapsed()),
+            ..limit
+        });
+        match limits::within_limits(commit, limit, &mut None).await {
             Ok(Ok(())) => Ok(result),
             Ok(Err(error)) => Err(self.classify_commit(error)),
             Err(_) => Err(Failure::new(Cause::Unanswered, Reason::CommitUnknown)),
@@ -85,6 +111,7 @@ impl<Db: Database, T, E> Run<'_, Db, T, E> {
     async fn work<Fut>(
         &self,
         number: u32,
+        limit: Option<Limit>,
         slot: &Arc<Mutex<Session<Db>>>,
         closure: impl FnOnce(Tx<'static, Db>) -> Fut,
         progress: &mut Progress,
@@ -93,15 +120,17 @@ impl<Db: Database, T, E> Run<'_, Db, T, E> {
         Fut: Future<Output = Result<T, E>>,
     {
         let (pool, settings) = (&self.transactions.pool, self.settings);
-        let session = Session::begin(pool, settings).await;
+        let limit = limit.map(|limit| limit.after);
+        let session = Session::begin(pool, settings, limit, &mut progress.reached).await;
         *slot.lock().await = session.map_err(Cause::at(Step::Begin))?;
-        progress.has_begun = true;
+        progress.reached = Reached::Transaction;
         let mut tx = Session::lend(slot, number).ok_or(Cause::Kept)?;
         if let Some((command, codec)) = &self.command {
             if let Some(result) = self.stored_result(&mut tx, command, codec).await? {
+                progress.command = Some(Found::Result);
                 return Ok(Work::DoneBefore(result));
             }
-            progress.is_new_command = true;
+            progress.command = Some(Found::Nothing);
         }
         let result = closure(tx).await.map_err(Cause::Closure)?;
         if let Some((command, codec)) = &self.command {

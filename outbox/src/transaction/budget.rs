@@ -100,7 +100,7 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::*;
+    use super::{super::TxRetry, *};
     use crate::outbox::clock::later;
 
     #[test]
@@ -117,6 +117,26 @@ mod tests {
         now = later(now, Duration::from_secs(1));
         assert!(bucket.take(budget, now));
         assert!(!bucket.take(budget, now));
+    }
+
+    #[test]
+    fn the_default_is_100_retries_one_for_five_calls_and_ten_a_second() {
+        let (budget, mut now) = (Budget::default(), Timestamp::UNIX_EPOCH);
+        let mut bucket = Bucket::full(budget, now);
+        let taken = |bucket: &mut Bucket, now| {
+            let tries = std::iter::repeat_with(|| bucket.take(budget, now));
+            tries.take_while(|is_taken| *is_taken).count()
+        };
+        assert_eq!(taken(&mut bucket, now), 100);
+        (0..25).for_each(|_| bucket.on_call(budget, now));
+        assert_eq!(taken(&mut bucket, now), 5);
+        now = later(now, Duration::from_secs(1));
+        assert_eq!(taken(&mut bucket, now), 10);
+        now = later(now, Duration::from_secs(3600));
+        assert_eq!(taken(&mut bucket, now), 100);
+        assert_eq!(TxRetry::interactive().budget, budget);
+        assert_eq!(TxRetry::background().budget, budget);
+        assert_eq!(TxRetry::publish().budget, budget);
     }
 
     proptest! {

@@ -9,7 +9,7 @@ use crate::outbox::clock::later;
 /// The time by which the caller needs the answer.
 ///
 /// No attempt starts, and no wait begins, if the deadline leaves too little time. An attempt that
-/// runs at the deadline is rolled back. A commit that was sent is waited for, for up to five
+/// runs at the deadline is rolled back, and its statement ends on the server. A commit that was sent is waited for, for up to five
 /// seconds longer.
 ///
 /// ```
@@ -47,6 +47,34 @@ impl Deadline {
             When::After(time) => When::After(time.saturating_sub(margin)),
             When::At(time) => When::At(time.checked_sub(margin).unwrap_or(Timestamp::MIN)),
         })
+    }
+
+    /// The time that is left at this moment, or zero if the deadline has passed. A deadline that was
+    /// made with [`after`](Self::after) starts with the call of `run`: before that, its whole time is
+    /// left.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use jiff::Timestamp;
+    /// use outbox::transaction::Deadline;
+    ///
+    /// let end_of_request = "2026-03-01T12:00:03Z".parse::<Timestamp>()?;
+    /// let deadline = Deadline::at(end_of_request).minus(Duration::from_millis(500));
+    /// let now = "2026-03-01T12:00:00Z".parse::<Timestamp>()?;
+    /// assert_eq!(deadline.remaining(now), Duration::from_millis(2500));
+    /// // A call that takes up to 2 s fits in; then 500 ms are left for the transaction.
+    /// assert!(deadline.has_time_for(now, Duration::from_secs(2)));
+    /// # Ok::<(), jiff::Error>(())
+    /// ```
+    #[must_use]
+    pub fn remaining(self, now: Timestamp) -> Duration {
+        remaining(self.from(now), now)
+    }
+
+    /// Whether work that starts at this moment and takes `needed` ends before the deadline.
+    #[must_use]
+    pub fn has_time_for(self, now: Timestamp, needed: Duration) -> bool {
+        has_time(Some(self.remaining(now)), needed)
     }
 
     /// The moment of the deadline, for a run that starts now.
@@ -99,9 +127,23 @@ mod tests {
         assert_eq!(Deadline::after(ms(1)).minus(Duration::MAX).from(now), now);
     }
 
+    #[test]
+    fn the_remaining_time_ends_at_zero() {
+        let now = Timestamp::UNIX_EPOCH;
+        let at = Deadline::at(later(now, ms(100)));
+        let left = |passed| at.remaining(later(now, ms(passed)));
+        assert_eq!([0, 40, 100, 500].map(left), [ms(100), ms(60), ms(0), ms(0)]);
+        assert!(at.has_time_for(now, ms(99)));
+        assert!(!at.has_time_for(now, ms(100)));
+        assert!(!at.has_time_for(later(now, ms(500)), ms(0)));
+        // Its time starts with the call of `run`.
+        let after = Deadline::after(ms(100));
+        assert_eq!(after.remaining(later(now, ms(500))), ms(100));
+    }
+
     proptest! {
         #[test]
-        fn what_is_started_ends_in_time(
+        fn an_attempt_that_may_start_ends_in_time(
             total in 0..10_000u64, passed in 0..20_000u64, delay: u64, attempt: u64,
         ) {
             let start = Timestamp::UNIX_EPOCH;

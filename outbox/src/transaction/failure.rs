@@ -41,7 +41,8 @@ impl<Db: Database, T, E> Run<'_, Db, T, E> {
     /// A commit that the database did not confirm. The policy is not asked whether its outcome is
     /// unknown.
     pub(super) fn classify_commit(&self, error: NotCommitted) -> Failure<E> {
-        let is_unknown = error.asked && Reason::of::<Db>(&error.source).leaves_commit_unknown();
+        let is_unknown =
+            error.commit_sent && Reason::of::<Db>(&error.source).leaves_commit_unknown();
         let cause = Cause::at(Step::Commit)(error.source);
         if is_unknown {
             return Failure::new(cause, Reason::CommitUnknown);

@@ -1,4 +1,4 @@
-//! [`Inbox`]: tells new messages from repeated ones.
+//! [`Inbox`]: distinguishes new messages from repeated ones.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ use crate::{
     store::Database,
 };
 
-/// Tells new messages from repeated ones, so that each message has its effect once. For consumers
+/// Distinguishes new messages from repeated ones, so that each message has its effect once. For consumers
 /// of brokers, which deliver a message at least once.
 ///
 /// The inbox stores the message id in the caller's transaction, so the id and the effects of the

@@ -50,6 +50,39 @@ impl<Db: Database, T, E> Run<'_, Db, T, E> {
             "transaction failed; retries exhausted"
         );
     }
+
+    /// The circuit is open. At `WARN` if refusals are rare, else at `DEBUG`: while a database is
+    /// unreachable, every call of a service is refused.
+    pub(super) fn log_refused(&self, attempts: u32) {
+        macro_rules! line {
+            ($level:ident) => {
+                tracing::$level!(
+                    target: TARGET,
+                    operation = self.settings.operation,
+                    attempts,
+                    reason = Reason::CircuitOpen.as_str(),
+                    command_id = self.command_id(),
+                    correlation_id = self.settings.correlation_id,
+                    "transaction refused; the database is unreachable"
+                )
+            };
+        }
+        let now = self.transactions.clock.now();
+        if self.transactions.shared.logged_refusals.is_low(now) {
+            line!(warn);
+        } else {
+            line!(debug);
+        }
+    }
+}
+
+/// The server could not be told to end a statement: the rollback waits until it ends by itself.
+pub(super) fn not_interrupted(reason: Reason) {
+    tracing::warn!(
+        target: TARGET,
+        reason = reason.as_str(),
+        "the statement of a stopped transaction could not be ended on the server"
+    );
 }
 
 pub(super) fn circuit_opened() {

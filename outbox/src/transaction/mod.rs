@@ -44,8 +44,8 @@
 //! # }
 //! ```
 //!
-//! The closure's argument is a [`Tx`]. Retries are counted by the metrics whose names
-//! start with `outbox_transaction_`; see [`metrics`](crate::telemetry::metrics).
+//! The closure's argument is a [`Tx`]. Calls and retries are counted by the metrics whose
+//! names start with `outbox_transaction`; see [`metrics`](crate::telemetry::metrics).
 
 mod attempt;
 mod budget;
@@ -69,6 +69,7 @@ mod tx;
 mod tx_retry;
 
 pub use budget::Budget;
+pub use circuit::Circuit;
 pub use closure_error::ClosureError;
 pub use deadline::Deadline;
 pub use error::{Cause, CommandError, Step, Stopped, TransactionError};

@@ -13,7 +13,7 @@ named! {
     /// | | `interactive` | `background`, `publish` |
     /// |---|---|---|
     /// | deadlock, serialization failure, SQLite busy | yes | yes |
-    /// | connection lost before the commit, lock timeout | no | yes |
+    /// | connection lost before the commit, lock timeout, attempt timeout | no | yes |
     /// | connection lost during the commit | with a command id | with a command id |
     /// | everything else | no | no |
     ///
@@ -39,6 +39,9 @@ named! {
         CommitUnknown = "commit_unknown",
         /// A statement took too long or was cancelled.
         StatementTimeout = "statement_timeout",
+        /// The attempt took longer than [`TxRetry::attempt_timeout`](super::TxRetry::attempt_timeout).
+        /// The library ended its running statement on the server and rolled back.
+        AttemptTimeout = "attempt_timeout",
         /// The pool had no connection in time: it is too small, or the database is unreachable.
         PoolTimeout = "pool_timeout",
         /// A row with this unique key exists.
@@ -93,6 +96,15 @@ impl Reason {
     /// Whether a commit that failed like this may have happened.
     pub(super) fn leaves_commit_unknown(self) -> bool {
         matches!(self, Self::ConnectionLost | Self::StatementTimeout)
+    }
+
+    /// Whether the database ended this transaction in favour of another one. The same transaction may
+    /// succeed when it is made again.
+    pub(crate) fn is_conflict(self) -> bool {
+        matches!(
+            self,
+            Self::Deadlock | Self::SerializationFailure | Self::Busy
+        )
     }
 
     /// Whether the database could not be reached.

@@ -8,7 +8,10 @@ use super::{
     Cause, ClosureError, CommandError, Deadline, Isolation, Reason, Stopped, TransactionError,
     Transactions, Tx, TxRetry, command, limits::Cancel, run::Run,
 };
-use crate::store::Database;
+use crate::{
+    store::Database,
+    telemetry::metrics::transactions::{self as metrics, Outcome},
+};
 
 /// A transaction that has not started; see [`transaction`](crate::transaction).
 ///
@@ -127,14 +130,18 @@ impl<Db: Database> RetryingTransaction<Db, WithCommand> {
         } else {
             self.command.0
         };
-        let refused = |error| TransactionError {
-            operation: self.settings.operation,
-            attempts: 0,
-            stopped: Stopped::NotRetryable,
-            reason: Reason::Command,
-            is_unknown: false,
-            cause: Cause::Command(error),
-            as_error: E::as_error,
+        let refused = |error| {
+            let operation = self.settings.operation;
+            metrics::ended(operation, Outcome::Refused(Reason::Command));
+            TransactionError {
+                operation,
+                attempts: 0,
+                stopped: Stopped::NotRetryable,
+                reason: Reason::Command,
+                is_unknown: false,
+                cause: Cause::Command(error),
+                as_error: E::as_error,
+            }
         };
         let run = Run {
             transactions: &self.transactions,

@@ -1,15 +1,27 @@
 //! [`Run`]: the attempts of one transaction.
 
-use std::time::Duration;
+use std::{sync::atomic::Ordering, time::Duration};
 
 use jiff::Timestamp;
 
 use super::{
-    Cause, Reason, Stopped, TransactionError, Transactions, Tx, attempt::Progress, budget::Bucket,
-    closure_error::AsError, command, deadline, decide::decide, failure::Failure, limits, log,
+    Cause, Reason, Stopped, TransactionError, Transactions, Tx,
+    attempt::{Found, Progress, Reached},
+    budget::Bucket,
+    closure_error::AsError,
+    command, deadline,
+    decide::decide,
+    failure::Failure,
+    limits, log,
     retrying_transaction::Settings,
 };
-use crate::{store::Database, telemetry::metrics::transactions as metrics};
+use crate::{
+    store::Database,
+    telemetry::metrics::{
+        is_recorded,
+        transactions::{self as metrics, Outcome},
+    },
+};
 
 /// One call of `RetryingTransaction::run`: everything that its attempts share.
 pub(super) struct Run<'a, Db: Database, T, E> {
@@ -35,6 +47,9 @@ impl<Db: Database, T, E> Run<'_, Db, T, E> {
         let end = self.settings.deadline.map(|deadline| deadline.from(start));
         let shared = &self.transactions.shared;
         shared.with_bucket(operation, budget, start, Bucket::on_call);
+        if is_recorded() && !shared.shows_circuit.swap(true, Ordering::Relaxed) {
+            metrics::circuit(false);
+        }
         let (mut attempts, mut is_unknown) = (0, false);
         let mut previous: Option<Failure<E>> = None;
         loop {
@@ -46,14 +61,12 @@ impl<Db: Database, T, E> Run<'_, Db, T, E> {
                     let attempt = self.attempt(attempts, left, cancel, &mut closure, &mut progress);
                     let result = attempt.await;
                     let reason = result.as_ref().err().map(|failure| failure.reason);
-                    self.update_circuit(progress.has_begun, reason);
+                    self.update_circuit(&progress, reason);
                     // The command is new, so an earlier commit of unknown outcome did not happen.
-                    is_unknown &= !progress.is_new_command;
+                    is_unknown &= progress.command != Some(Found::Nothing);
                     match result {
                         Ok(result) => {
-                            if attempts > 1 {
-                                metrics::success_after_retry(operation, attempts);
-                            }
+                            self.report_success(&progress, attempts);
                             return Ok(result);
                         }
                         Err(failure) => failure,
@@ -75,11 +88,19 @@ impl<Db: Database, T, E> Run<'_, Db, T, E> {
                     Stopped::Cancelled
                 }
             };
-            // If an attempt was stopped, the failure of the one before it says more.
-            let last = match (&failure.cause, previous) {
-                (Cause::Stopped, Some(previous)) => previous,
+            // If the caller's limits stopped an attempt, the failure of the one before it says more.
+            let last = match (failure.reason, previous) {
+                (Reason::Deadline | Reason::Cancelled | Reason::CircuitOpen, Some(previous)) => {
+                    previous
+                }
                 _ => failure,
             };
+            let outcome = match attempts {
+                _ if is_unknown => Outcome::Unknown(last.reason),
+                0 => Outcome::Refused(last.reason),
+                _ => Outcome::Failed(last.reason),
+            };
+            metrics::ended(operation, outcome);
             self.report_end(stopped, last.reason, attempts);
             return Err(TransactionError {
                 operation,
@@ -106,7 +127,8 @@ impl<Db: Database, T, E> Run<'_, Db, T, E> {
         if !deadline::has_time(left, needed) {
             return Err(Reason::Deadline);
         }
-        if !self.transactions.shared.circuit().admit(now) {
+        let circuit = self.settings.policy.circuit;
+        if !self.transactions.shared.database().admit(circuit, now) {
             return Err(Reason::CircuitOpen);
         }
         Ok(left)
@@ -131,17 +153,39 @@ impl<Db: Database, T, E> Run<'_, Db, T, E> {
 
     /// Tells the circuit whether an attempt reached the database. `failure` is `None` if the
     /// attempt succeeded.
-    fn update_circuit(&self, has_begun: bool, failure: Option<Reason>) {
+    fn update_circuit(&self, progress: &Progress, failure: Option<Reason>) {
         let (shared, now) = (&self.transactions.shared, self.transactions.clock.now());
-        if has_begun && shared.circuit().on_reached() {
+        if progress.reached == Reached::Transaction && shared.database().on_reached() {
+            metrics::circuit(false);
             log::circuit_closed();
         }
-        let is_unreachable = failure.is_some_and(|reason| {
-            // At the deadline without a begun transaction: the database did not answer.
-            reason.is_unreachable() || (reason == Reason::Deadline && !has_begun)
+        // A limit passed without a begun transaction: the database did not answer, or, where a
+        // transaction begins with a lock, the lock was not free.
+        let is_silent = match progress.reached {
+            Reached::Nothing => true,
+            Reached::Connection => !Db::BEGIN_WAITS,
+            Reached::Transaction => false,
+        };
+        let is_unreachable = failure.is_some_and(|reason| match reason {
+            Reason::Deadline | Reason::AttemptTimeout => is_silent,
+            reason => reason.is_unreachable(),
         });
-        if is_unreachable && shared.circuit().on_unreachable(now) {
+        let circuit = self.settings.policy.circuit;
+        if is_unreachable && shared.database().on_unreachable(circuit, now) {
+            metrics::circuit(true);
             log::circuit_opened();
+        }
+    }
+
+    fn report_success(&self, progress: &Progress, attempts: u32) {
+        let operation = self.settings.operation;
+        let outcome = match progress.command {
+            Some(Found::Result) => Outcome::Replayed,
+            Some(Found::Nothing) | None => Outcome::Committed,
+        };
+        metrics::ended(operation, outcome);
+        if attempts > 1 {
+            metrics::success_after_retry(operation, attempts);
         }
     }
 
@@ -154,6 +198,10 @@ impl<Db: Database, T, E> Run<'_, Db, T, E> {
         if stopped == Stopped::Deadline {
             metrics::skipped_deadline(self.settings.operation);
         }
-        self.log_exhausted(attempts, reason);
+        if stopped == Stopped::CircuitOpen {
+            self.log_refused(attempts);
+        } else {
+            self.log_exhausted(attempts, reason);
+        }
     }
 }

@@ -2,13 +2,13 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicBool},
 };
 
 use jiff::Timestamp;
 use sqlx::Pool;
 
-use super::{Budget, Inbox, RetryingTransaction, budget::Bucket, circuit::Circuit};
+use super::{Budget, Inbox, RetryingTransaction, budget::Bucket, circuit::Reachability};
 use crate::{
     outbox::{Outbox, clock, clock::Clock},
     store::{Database, TableNames},
@@ -18,8 +18,8 @@ use crate::{
 /// Starts transactions on a pool. An [`Outbox`] has one and starts them with
 /// [`Outbox::transaction`].
 ///
-/// Clones share the [`Budget`] of each operation, and whether the database is reachable. So keep
-/// one for each pool and clone it.
+/// Clones share the [`Budget`] of each operation, and whether the database is reachable
+/// ([`Circuit`](super::Circuit)). So keep one for each pool and clone it.
 ///
 /// ```
 /// use outbox::transaction::Transactions;
@@ -46,7 +46,7 @@ impl<Db: Database> Transactions<Db> {
     /// Transactions on this pool. Commands and the inbox need the tables of an [`Outbox`] with the
     /// default table names.
     pub fn new(pool: Pool<Db>) -> Self {
-        Self::with_names(pool, TableNames::usual(), Arc::new(clock::SystemClock))
+        Self::with_names(pool, TableNames::default(), Arc::new(clock::SystemClock))
     }
 
     pub(crate) fn with_names(pool: Pool<Db>, names: TableNames, clock: Arc<dyn Clock>) -> Self {
@@ -71,7 +71,7 @@ impl<Db: Database> Transactions<Db> {
         RetryingTransaction::new(self.clone(), operation)
     }
 
-    /// The inbox: it tells messages that arrive for the first time from repeated ones.
+    /// The inbox: it distinguishes new messages from repeated ones.
     #[must_use]
     pub fn inbox(&self) -> Inbox<'_, Db> {
         Inbox { transactions: self }
@@ -85,7 +85,7 @@ impl<Db: Database> Outbox<Db> {
         self.inner.transactions.transaction(operation)
     }
 
-    /// The inbox: it tells messages that arrive for the first time from repeated ones.
+    /// The inbox: it distinguishes new messages from repeated ones.
     #[must_use]
     pub fn inbox(&self) -> Inbox<'_, Db> {
         self.inner.transactions.inbox()
@@ -108,9 +108,13 @@ impl<Db: Database> Clone for Transactions<Db> {
 pub(super) struct Shared {
     /// By operation. Operations are names from the source code, so the map stays small.
     buckets: Mutex<HashMap<&'static str, Bucket>>,
-    circuit: Mutex<Circuit>,
+    database: Mutex<Reachability>,
+    /// The gauge of the circuit has a value.
+    pub(super) shows_circuit: AtomicBool,
     /// Limits how many retries are logged at `INFO`.
     pub(super) logged_retries: Rate,
+    /// Limits how many refused calls are logged at `WARN`.
+    pub(super) logged_refusals: Rate,
 }
 
 impl Shared {
@@ -129,7 +133,7 @@ impl Shared {
         change(bucket, budget, now)
     }
 
-    pub(super) fn circuit(&self) -> MutexGuard<'_, Circuit> {
-        self.circuit.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn database(&self) -> MutexGuard<'_, Reachability> {
+        self.database.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

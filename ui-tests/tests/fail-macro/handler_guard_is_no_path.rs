@@ -9,4 +9,7 @@ async fn charge_card(event: OrderCreated) {}
 #[outbox_handler(fallback = refund())]
 async fn send_receipt(event: OrderCreated) {}
 
+#[outbox_handler(validate = "is_large")]
+async fn count_orders(event: OrderCreated) {}
+
 fn main() {}

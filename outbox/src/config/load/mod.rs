@@ -9,6 +9,7 @@ mod fault;
 #[cfg(test)]
 mod fuzz;
 mod node;
+mod places;
 mod prefix;
 mod read;
 mod reference_keys;
@@ -144,8 +145,9 @@ impl ConfigLoader {
         };
         let mut section = prefix::strip(&root, &source)?;
         env::apply(&mut section, variables)?;
-        let config = Config::deserialize(Reader::root(&section))
+        let mut config = Config::deserialize(Reader::root(&section))
             .map_err(|fault| fault.into_error(&source))?;
+        places::remember(&mut config, &section, &source);
         check::config(&config).map_err(|mistake| ConfigError::Invalid {
             place: source.place(section.spot_of(&mistake.path)),
             key: fault::dotted(&mistake.path),

@@ -1,4 +1,4 @@
-//! [`HealthCheck`]: what is asked, and within which limits.
+//! [`HealthCheck`]: a health probe and its limits.
 
 use std::{
     future::{Future, IntoFuture},
@@ -10,12 +10,12 @@ use tokio::time::{Instant, timeout};
 
 use super::{DatabaseHealth, DispatcherHealth, Health};
 use crate::{
-    outbox::{Outbox, PARTITIONS},
+    outbox::Outbox,
     store::{Database, Operator},
 };
 
 /// A probe; see [`Outbox::health`].
-#[must_use = "asks nothing until it is awaited"]
+#[must_use = "a probe does nothing until it is awaited"]
 #[derive(Debug, Clone)]
 pub struct HealthCheck<Db: Database> {
     outbox: Outbox<Db>,
@@ -25,16 +25,16 @@ pub struct HealthCheck<Db: Database> {
     limit: Duration,
 }
 
-/// Failures are counted up to this many where no limit is given.
-const COUNTED: u32 = 1_000;
+/// Without a limit, failures are counted up to this number.
+const MAX_COUNTED: u32 = 1_000;
 
 impl<Db: Database> Outbox<Db> {
-    /// Asks how this outbox is, for the endpoints that an orchestrator probes. Three small
-    /// statements, so that once a second does no harm; never an error, and never longer than
+    /// Checks the health of this outbox, for the endpoints that an orchestrator probes. Runs three small
+    /// statements, cheap enough for a call every second. Never fails, and never takes longer than
     /// [`within`](HealthCheck::within).
     ///
-    /// Lag and failures count only if a limit is given. Think twice before a service that answers
-    /// requests has one: they are those of all processes, which would all be taken out at once.
+    /// Lag and failures count only if they have a limit. They are those of all processes: if a service
+    /// that answers requests has such a limit, all its processes become unready at the same time.
     ///
     /// ```
     /// use std::time::Duration;
@@ -53,7 +53,7 @@ impl<Db: Database> Outbox<Db> {
     /// }
     ///
     /// fn live(outbox: &Outbox<sqlx::Sqlite>) -> u16 {
-    ///     if outbox.is_live() { 200 } else { 503 } // asks nobody
+    ///     if outbox.is_live() { 200 } else { 503 } // without the database
     /// }
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -75,9 +75,9 @@ impl<Db: Database> Outbox<Db> {
         }
     }
 
-    /// Whether the dispatcher, if one was started, has not panicked and came around its loop within
-    /// the last half minute. Asks nobody, so it says nothing about the database: a process that is
-    /// restarted for the database's sake does not find it either.
+    /// Whether the dispatcher, if one was started, has not panicked and its event loop ran within the
+    /// last 30 s. Does not use the database: to restart a process does not help if its database cannot be
+    /// reached.
     #[must_use]
     pub fn is_live(&self) -> bool {
         self.health().dispatcher().is_live()
@@ -85,32 +85,32 @@ impl<Db: Database> Outbox<Db> {
 }
 
 impl<Db: Database> HealthCheck<Db> {
-    /// Not ready if the oldest pending record was published longer ago.
+    /// Not ready if the oldest pending record was published longer ago than this.
     pub fn max_lag(mut self, lag: Duration) -> Self {
         self.max_lag = Some(lag);
         self
     }
 
-    /// Not ready if more deliveries than this have failed for good.
+    /// Not ready if there are more failed deliveries than this.
     pub fn max_failed(mut self, failed: u64) -> Self {
         self.max_failed = Some(failed);
         self
     }
 
-    /// Not alive if the dispatcher has not come around its loop for longer than this. It does at
-    /// least every ten seconds, whatever the database does. Default: 30 s.
+    /// Not alive if the event loop of the dispatcher has not run for longer than this. It runs at least
+    /// every ten seconds, whatever the database does. Default: 30 s.
     pub fn max_silence(mut self, silence: Duration) -> Self {
         self.silence = silence;
         self
     }
 
-    /// The database did not answer if it takes longer: less than the probe waits. Default: 1 s.
+    /// The longest time to wait for the database. Choose less than the timeout of the probe. Default: 1 s.
     pub fn within(mut self, limit: Duration) -> Self {
         self.limit = limit;
         self
     }
 
-    /// What the dispatcher of this process does. Asks nobody.
+    /// The state of the dispatcher of this process. Does not use the database.
     #[must_use]
     pub fn dispatcher(&self) -> DispatcherHealth {
         let liveness = &self.outbox.inner.liveness;
@@ -123,15 +123,15 @@ impl<Db: Database> HealthCheck<Db> {
     }
 
     async fn check(self) -> Health {
-        let (database, lag, failed) = match timeout(self.limit, self.ask()).await {
-            Ok(Ok(answer)) => answer,
+        let (database, lag, failed) = match timeout(self.limit, self.query()).await {
+            Ok(Ok(found)) => found,
             Ok(Err(sqlx::Error::PoolTimedOut)) | Err(_) => (DatabaseHealth::TimedOut, None, None),
             Ok(Err(_)) => (DatabaseHealth::Failing, None, None),
         };
         let dispatcher = self.dispatcher();
-        let lags = self.max_lag.zip(lag).is_some_and(|(most, lag)| lag > most);
+        let lags = self.max_lag.zip(lag).is_some_and(|(max, lag)| lag > max);
         let fails = self.max_failed.zip(failed);
-        let fails = fails.is_some_and(|(most, failed)| failed > most);
+        let fails = fails.is_some_and(|(max, failed)| failed > max);
         Health {
             live: dispatcher.is_live(),
             ready: dispatcher.is_ready() && database == DatabaseHealth::Ok && !lags && !fails,
@@ -144,20 +144,19 @@ impl<Db: Database> HealthCheck<Db> {
         }
     }
 
-    async fn ask(&self) -> Result<(DatabaseHealth, Option<Duration>, Option<u64>), sqlx::Error> {
+    async fn query(&self) -> Result<(DatabaseHealth, Option<Duration>, Option<u64>), sqlx::Error> {
         let inner = &self.outbox.inner;
         let (pool, names) = (&inner.pool, &inner.names);
         let mut connection = pool.acquire().await?;
         let mut operator = Operator::<Db>::new(&mut connection, names);
-        let known = Db::migrations(names).iter().map(|step| step.version).max();
-        if operator.visible_version().await? != known {
+        if operator.visible_version().await? != Some(Db::newest_version(names)) {
             return Ok((DatabaseHealth::NotMigrated, None, None));
         }
-        let oldest = operator.oldest_pending(PARTITIONS).await?;
+        let oldest = operator.oldest_pending().await?;
         let age = oldest.map_or(0, |(age, _)| u64::try_from(age).unwrap_or(0));
         let lag = Duration::from_micros(age);
-        let cap = self.max_failed.map_or(COUNTED, |most| {
-            u32::try_from(most.saturating_add(1)).unwrap_or(u32::MAX)
+        let cap = self.max_failed.map_or(MAX_COUNTED, |max| {
+            u32::try_from(max.saturating_add(1)).unwrap_or(u32::MAX)
         });
         let failed = operator.capped_failures(cap).await?;
         Ok((DatabaseHealth::Ok, Some(lag), Some(failed)))

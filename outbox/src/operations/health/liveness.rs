@@ -1,4 +1,4 @@
-//! [`Liveness`]: whether the event loop of a dispatcher still turns.
+//! [`Liveness`]: whether the event loop of a dispatcher still runs.
 
 use std::{
     sync::atomic::{AtomicU8, AtomicU64, Ordering},
@@ -12,11 +12,11 @@ use super::DispatcherHealth;
 /// Shared by an outbox and its dispatcher. The event loop writes it, probes read it.
 #[derive(Debug)]
 pub(crate) struct Liveness {
-    /// Ticks are counted from here.
+    /// The start of the time of `last_tick`.
     created_at: Instant,
-    /// Milliseconds from then to the last tick.
+    /// Milliseconds from `created_at` to the last tick.
     last_tick: AtomicU64,
-    /// One of [`DispatcherHealth`], but never `Stuck`: that depends on who asks.
+    /// A [`DispatcherHealth`], but never `Stuck`: each probe chooses the limit for that.
     state: AtomicU8,
 }
 
@@ -29,7 +29,7 @@ impl Liveness {
         }
     }
 
-    /// The event loop has turned once more.
+    /// The event loop calls this each time that it runs.
     pub(crate) fn tick(&self, now: Instant) {
         let millis = now.saturating_duration_since(self.created_at).as_millis();
         let millis = u64::try_from(millis).unwrap_or(u64::MAX);
@@ -41,7 +41,7 @@ impl Liveness {
         self.set(DispatcherHealth::Running);
     }
 
-    /// Called while the event loop is dropped: a panic is still under way then. Changes nothing if
+    /// Called while the event loop is dropped, so a panic of it is still unwinding. Changes nothing if
     /// the event loop was not started.
     pub(crate) fn stopped(&self) {
         if self.state() == DispatcherHealth::Running {
@@ -65,7 +65,7 @@ impl Liveness {
         found.unwrap_or(Panicked)
     }
 
-    /// How long ago the event loop turned last.
+    /// The time since the last tick.
     pub(super) fn silent_for(&self, now: Instant) -> Duration {
         let last_tick = Duration::from_millis(self.last_tick.load(Ordering::Relaxed));
         let lived = now.saturating_duration_since(self.created_at);
@@ -80,23 +80,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_ends_in_a_panic_is_told_from_who_was_stopped() {
-        struct Ends<'a>(&'a Liveness);
-        impl Drop for Ends<'_> {
+    fn a_panic_differs_from_a_stop() {
+        struct StopOnDrop<'a>(&'a Liveness);
+        impl Drop for StopOnDrop<'_> {
             fn drop(&mut self) {
                 self.0.stopped();
             }
         }
         let liveness = Liveness::new();
-        drop(Ends(&liveness));
+        drop(StopOnDrop(&liveness));
         assert_eq!(liveness.state(), DispatcherHealth::NotStarted);
         liveness.started();
-        drop(Ends(&liveness));
+        drop(StopOnDrop(&liveness));
         assert_eq!(liveness.state(), DispatcherHealth::Stopped);
         liveness.started();
         let panicked = catch_unwind(|| {
-            let _ends = Ends(&liveness);
-            panic!("as the test wants it");
+            let _stop = StopOnDrop(&liveness);
+            panic!("the event loop panicked");
         });
         assert!(panicked.is_err());
         assert_eq!(liveness.state(), DispatcherHealth::Panicked);

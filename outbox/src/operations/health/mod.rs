@@ -1,4 +1,4 @@
-//! What probes ask: is this process alive, and should it be given work; see
+//! Health probes: whether this process is alive, and whether it is ready; see
 //! [`Outbox::health`](crate::outbox::Outbox::health).
 
 mod check;

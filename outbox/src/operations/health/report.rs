@@ -1,4 +1,4 @@
-//! [`Health`]: the answer to a probe.
+//! [`Health`]: the result of a probe.
 
 use std::time::Duration;
 
@@ -6,61 +6,61 @@ use serde::Serialize;
 
 use crate::operations::view::seconds;
 
-/// How an outbox is; see [`Outbox::health`](crate::outbox::Outbox::health). Written as JSON, it is the
-/// body of an answer to a probe: words and numbers, nothing that was published.
+/// The health of an outbox; see [`Outbox::health`](crate::outbox::Outbox::health). As JSON, it can be the
+/// body of the answer to a probe. It contains no published data.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Health {
-    /// The dispatcher, if one was started, has not panicked and comes around its loop. If not,
-    /// restarting the process helps.
+    /// The dispatcher, if one was started, has not panicked, and its event loop runs. If this is false,
+    /// restart the process.
     pub live: bool,
-    /// It is alive, was not stopped, the database answers and has the tables, and neither lag nor
-    /// failures are above what is allowed.
+    /// The process is alive, its dispatcher was not stopped, the database answers and has the tables, and
+    /// neither lag nor failures are above their limits.
     pub ready: bool,
-    /// What the dispatcher of this process does.
+    /// The state of the dispatcher of this process.
     pub dispatcher: DispatcherHealth,
-    /// What the database says.
+    /// The state of the database.
     pub database: DatabaseHealth,
-    /// How long ago the oldest pending record was published, of all processes; zero if none is
-    /// pending. `None` if it is not known. In seconds as JSON.
+    /// The time since the oldest pending record of all processes was published; zero if none is pending.
+    /// `None` if it is unknown. In seconds as JSON.
     #[serde(rename = "lag_seconds", serialize_with = "seconds")]
     pub lag: Option<Duration>,
-    /// How many deliveries failed for good and wait for a person. Counted up to one more than is
-    /// allowed, and up to 1,000 without a limit. `None` if it is not known.
+    /// The number of failed deliveries. Counted up to one more than the limit, or up to 1,000 without a
+    /// limit. `None` if it is unknown.
     pub failed: Option<u64>,
-    /// Whether the lag is above what is allowed.
+    /// Whether the lag is above its limit.
     pub lags: bool,
-    /// Whether there are more failures than allowed.
+    /// Whether the number of failures is above its limit.
     pub fails: bool,
 }
 
-/// What the dispatcher of this process does.
+/// The state of the dispatcher of this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum DispatcherHealth {
-    /// None was started: this process only publishes, or has not got there yet.
+    /// No dispatcher was started: the process only publishes, or has not started it yet.
     NotStarted,
     /// It runs.
     Running,
-    /// It has not come around its loop for too long: something keeps the threads of the runtime.
+    /// Its event loop has not run for too long: something blocks the threads of the runtime.
     Stuck,
     /// It was shut down, or its handle was dropped.
     Stopped,
-    /// It panicked, which it never should.
+    /// It panicked, which is a bug.
     Panicked,
 }
 
-/// What the database says.
+/// The state of the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum DatabaseHealth {
-    /// It answers, and the tables are there.
+    /// It answers, and it has the tables.
     Ok,
-    /// It answers, and the tables are not there, or those of another version.
+    /// It answers, but the tables are missing or have another version.
     NotMigrated,
-    /// It refuses, or cannot be reached.
+    /// It returns an error, or cannot be reached.
     Failing,
     /// It did not answer in time, or no connection was free.
     TimedOut,

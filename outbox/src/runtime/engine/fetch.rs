@@ -1,4 +1,4 @@
-//! What is read next, and where it goes.
+//! Plans fetches, and admits their rows to lanes.
 
 use std::sync::Arc;
 
@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 
 use super::Engine;
 use crate::{
+    record::Partition,
     registry::HandlerIx,
     runtime::fetch::{
         DuePlan, FetchPlan, FetchRequest, FetchSummary, Fetched, FindRunnable, PendingPlan,
@@ -16,35 +17,35 @@ use crate::{
     store::{FetchedRecord, LaneName, RunnableOrder},
 };
 
-/// How many records are read at once: so many that a statement's own cost does not matter, and so few
-/// that the first are handled while the next are read.
+/// The largest number of pending records in one fetch. It is high enough to make the cost of a
+/// statement small, and low enough that handlers run while the next records are read.
 const RECORDS_PER_FETCH: usize = 4096;
-/// How many pages may come before the search for runnable lanes of a sweep: enough to fill the memory.
+/// A sweep searches for runnable lanes after at most four pages: enough to fill the memory.
 const PAGES_BEFORE_SEARCH: u8 = 4;
-/// How many parked lanes are loaded at once.
+/// The largest number of parked lanes that one fetch loads.
 const LANES_PER_FETCH: usize = 64;
 
 impl Engine {
-    /// The next fetch, if there is something to read.
+    /// Plans the next fetch, if there is something to read.
     pub(crate) fn plan_fetch(&mut self, request: FetchRequest) -> Option<FetchPlan> {
         let partitions = self.watermarks.partitions();
         if request.sweep {
-            self.sweep_owed = true;
+            self.needs_sweep = true;
             self.pages_before_search = Some(PAGES_BEFORE_SEARCH);
         }
-        if request.poll.is_some() || self.sweep_owed {
+        if request.poll.is_some() || self.needs_sweep {
             self.watermarks.mark_unread();
         }
         let pending = self.plan_pending(request.poll);
-        // A sweep that finds no room for pages is made later.
-        let sweep = self.sweep_owed && pending.is_some();
+        // Without room for pages, the sweep is made later.
+        let sweep = self.needs_sweep && pending.is_some();
         let find_runnable = self.plan_search(pending.is_some());
         let due = request.due && !self.is_full();
         let is_needed = pending.is_some() || due || find_runnable.is_some();
         if !(is_needed || self.lanes.has_lanes_to_load()) || partitions.is_empty() {
             return None;
         }
-        self.sweep_owed &= !sweep;
+        self.needs_sweep &= !sweep;
         let load = self.lanes.fetch_started(LANES_PER_FETCH);
         let handlers = self.available_handlers();
         Some(FetchPlan {
@@ -84,8 +85,8 @@ impl Engine {
         }
     }
 
-    /// A search of all handlers walks through everything that blocks and finds hardly any lane, so
-    /// pending records come first.
+    /// A search of all handlers walks through all blocking rows and finds few lanes, so pending
+    /// records come first.
     fn plan_search(&mut self, has_pending: bool) -> Option<FindRunnable> {
         let evicted = self.lanes.handlers_to_refill();
         for handler in &evicted {
@@ -96,7 +97,7 @@ impl Engine {
                 *pages -= 1;
                 false
             }
-            wanted => wanted.take().is_some(),
+            search => search.take().is_some(),
         };
         let (handlers, order) = if searches_all {
             (
@@ -111,7 +112,7 @@ impl Engine {
         Some(FindRunnable {
             handlers,
             order,
-            // Lanes in memory are found too; they must not hide the others.
+            // The search also finds lanes in memory. They must not use up its limit.
             limit: self.max_records / 4 + self.lanes.lane_count(),
         })
     }
@@ -121,9 +122,9 @@ impl Engine {
         handlers.filter(|handler| self.lanes.is_available(*handler))
     }
 
-    /// The fetch failed, and brought nothing. What it was to find is found by a sweep.
+    /// The fetch failed and returned nothing. A sweep finds the records that it would have read.
     pub(crate) fn on_fetch_failed(&mut self, plan: FetchPlan) {
-        self.sweep_owed = true;
+        self.needs_sweep = true;
         if let Some(search) = &plan.find_runnable {
             match search.order {
                 RunnableOrder::EveryLane => self.pages_before_search = Some(0),
@@ -133,21 +134,22 @@ impl Engine {
         self.lanes.fetch_failed(plan.load);
     }
 
-    /// The fetch succeeded: everything goes into its lanes. The order is part of the protocol.
+    /// The fetch succeeded. Admits its rows to the lanes, in an order that is part of the protocol.
     pub(crate) fn on_fetched(&mut self, plan: &FetchPlan, fetched: Fetched) -> FetchSummary {
         let mut summary = FetchSummary::default();
         if let Some(mut blocking_keys) = fetched.blocking_keys {
-            // Only what was true before anything of this fetch is parked. What was written while it
-            // was read is in memory.
+            // Before any record of this fetch is parked: the keys that were written while the fetch
+            // ran are still in memory.
             for (partition, key) in self.lanes.blocking_keys() {
                 blocking_keys.add_key(partition, key);
             }
             self.blocking_keys = Arc::new(blocking_keys);
         }
-        let open: HashSet<u16> = self.watermarks.partitions().into_iter().collect();
-        let is_open = |row: &FetchedRecord| open.contains(&row.part);
+        // Partitions may have been closed or lost while the fetch was under way.
+        let open: HashSet<Partition> = self.watermarks.partitions().into_iter().collect();
+        let is_open = |row: &FetchedRecord| open.contains(&row.partition);
         for due in fetched.due_deliveries {
-            if is_open(&due.fetched)
+            if is_open(&due.record)
                 && let Some(handler) = self.router.by_id(&due.handler)
             {
                 summary.due += usize::from(self.lanes.admit_due(handler, due));
@@ -169,13 +171,24 @@ impl Engine {
         for row in fetched.pending.into_iter().filter(is_open) {
             summary.new += usize::from(self.admit(row, blocked));
         }
-        self.admit_runnable(plan, &fetched.runnable);
+        let is_open = |lane: &&LaneName| open.contains(&lane.partition);
+        for lane in fetched.runnable.iter().filter(is_open) {
+            if let Some(handler) = self.router.by_id(&lane.handler) {
+                self.lanes.admit_runnable(lane, handler);
+            }
+        }
+        // A search that reached its limit may have missed lanes.
+        if let Some(search) = &plan.find_runnable
+            && fetched.runnable.len() >= search.limit
+        {
+            self.mark_for_refill(search);
+        }
         self.lanes.fetch_ended();
         summary.new += summary.due;
         summary
     }
 
-    /// Whether the record was not in memory.
+    /// Returns whether the record was not in memory.
     fn admit(&mut self, row: FetchedRecord, blocked: &HashMap<String, HashSet<String>>) -> bool {
         let record = &row.record;
         let handlers = self.router.handlers_of(&record.event);
@@ -187,23 +200,9 @@ impl Engine {
             handler,
             is_blocked: blocked.is_some_and(|ids| ids.contains(self.router.id_of(handler))),
         };
-        // Most records have one handler: no allocation for those.
+        // Most records have one handler, and need no allocation.
         let targets: SmallVec<[Target; 1]> = handlers.iter().map(target).collect();
         self.lanes.admit_record(row, &targets)
-    }
-
-    fn admit_runnable(&mut self, plan: &FetchPlan, lanes: &[LaneName]) {
-        for lane in lanes {
-            if let Some(handler) = self.router.by_id(&lane.handler) {
-                self.lanes.admit_runnable(lane, handler);
-            }
-        }
-        // A search that found as many as it was to find may have missed others.
-        if let Some(search) = &plan.find_runnable
-            && lanes.len() >= search.limit
-        {
-            self.mark_for_refill(search);
-        }
     }
 
     fn mark_for_refill(&mut self, search: &FindRunnable) {

@@ -1,4 +1,4 @@
-//! What claims change.
+//! Changes of ownership: claims, refused leases, closed and reopened partitions.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -6,30 +6,32 @@ use tokio::time::Instant;
 
 use super::Engine;
 use crate::{
+    record::Partition,
     registry::HandlerIx,
     runtime::ownership::{ClaimRequest, LeaseChanges, LeaseTable},
     store::Lease,
 };
 
 impl Engine {
-    /// The leases, to be read. Claims and [`leases_renewed`](Self::leases_renewed) change them.
+    /// The leases. Claims and [`leases_renewed`](Self::leases_renewed) change them.
     pub(crate) fn leases(&self) -> &LeaseTable {
         &self.leases
     }
 
-    /// A statement that was sent at `asked_at` renewed all leases.
-    pub(crate) fn leases_renewed(&mut self, asked_at: Instant) {
-        self.leases.renewed(asked_at);
+    /// A statement that was sent at `sent_at` renewed all leases.
+    pub(crate) fn leases_renewed(&mut self, sent_at: Instant) {
+        self.leases.renewed(sent_at);
     }
 
-    /// What to ask the database for to keep what is owned, to release what is drained and to get a
-    /// fair share. From now on nothing of what is drained is in memory.
-    pub(crate) fn claim_request(&mut self, offered: BTreeSet<Lease>) -> ClaimRequest {
+    /// The claim that releases drained partitions, takes a fair share and, if asked, renews the leases.
+    /// Drained partitions are not in memory after this.
+    pub(crate) fn claim_request(&mut self, offered: BTreeSet<Lease>, renews: bool) -> ClaimRequest {
         ClaimRequest {
             to_release: self.release_drained(),
             fence: self.leases.fence(),
             partitions: self.partition_count,
             lease_micros: self.leases.duration_micros(),
+            renews,
             is_first: !self.leases.has_claimed(),
             offered,
             router: Arc::clone(&self.router),
@@ -47,17 +49,27 @@ impl Engine {
         self.leases.remove(&drained)
     }
 
-    /// The answer to a claim. The caller cancels what runs in lost partitions, and then
+    /// Applies the answer to a claim. If the claim renewed the leases, the caller also calls
+    /// [`leases_renewed`](Self::leases_renewed). The caller cancels what runs in lost partitions, and then
     /// [drops](Self::drop_partitions) them.
-    pub(crate) fn on_claimed(&mut self, leases: &[Lease], asked_at: Instant) -> LeaseChanges {
-        let changes = self.leases.update(leases, asked_at);
+    pub(crate) fn on_claimed(&mut self, leases: &[Lease], sent_at: Instant) -> LeaseChanges {
+        let changes = self.leases.update(leases, sent_at);
         self.remove_partitions(&changes.lost);
         self.add_partitions(&changes.gained);
         changes
     }
 
-    /// These partitions are read from now on. Until they were, anything in them may block.
-    fn add_partitions(&mut self, partitions: &[u16]) {
+    /// The fence refused these leases. Returns the partitions that this process owned so far:
+    /// nothing of them is read or started before the answer to a claim that is sent after `now`.
+    /// The caller cancels what runs in them, and then [drops](Self::drop_partitions) them.
+    pub(crate) fn on_refused(&mut self, refused: &[Lease], now: Instant) -> Vec<Partition> {
+        let lost = self.leases.refuse(refused, now);
+        self.remove_partitions(&lost);
+        lost
+    }
+
+    /// Reads these partitions from now on. Until they are read, each of their keys may block.
+    fn add_partitions(&mut self, partitions: &[Partition]) {
         let blocking_keys = Arc::make_mut(&mut self.blocking_keys);
         for partition in partitions {
             self.watermarks.add(*partition);
@@ -65,8 +77,8 @@ impl Engine {
         }
     }
 
-    /// These partitions are no longer read, and no longer owned.
-    fn remove_partitions(&mut self, partitions: &[u16]) {
+    /// Reads these partitions no longer, because this process does not own them.
+    fn remove_partitions(&mut self, partitions: &[Partition]) {
         let blocking_keys = Arc::make_mut(&mut self.blocking_keys);
         for partition in partitions {
             self.watermarks.remove(*partition);
@@ -74,22 +86,23 @@ impl Engine {
         }
     }
 
-    /// These partitions belong to others now: memory forgets everything about them. `cancelled`: the
-    /// handlers of the invocations that the caller has cancelled, one entry per slot.
-    pub(crate) fn drop_partitions(&mut self, lost: &[u16], cancelled: &[HandlerIx]) {
+    /// Forgets everything about partitions that other processes may own. `cancelled`: the handlers
+    /// of the invocations that the caller has cancelled, one entry per slot.
+    pub(crate) fn drop_partitions(&mut self, lost: &[Partition], cancelled: &[HandlerIx]) {
         self.lanes.drop_partitions(lost, cancelled);
     }
 
-    /// Closes partitions, or opens closing ones again, until `count` are open. No fetch may be under
-    /// way that is to be applied. Whether some are open again, and have to be swept.
+    /// Closes partitions, or reopens closing ones, until `count` are open. Must not be called while
+    /// a fetch is under way whose rows will be admitted. Returns whether a sweep has to follow
+    /// because partitions were reopened.
     pub(crate) fn keep_open(&mut self, count: usize) -> bool {
         let open = self.watermarks.partitions();
         if open.len() > count {
             self.close_least_loaded(open, count);
             return false;
         }
-        let closing = self.leases.leases().iter().map(|lease| lease.part);
-        let reopened: Vec<u16> = closing
+        let closing = self.leases.leases().iter().map(|lease| lease.partition);
+        let reopened: Vec<Partition> = closing
             .filter(|partition| self.lanes.is_closing(*partition))
             .take(count - open.len())
             .collect();
@@ -98,9 +111,9 @@ impl Engine {
         !reopened.is_empty()
     }
 
-    /// Closes partitions until `count` are open, those with the least in memory first: they are
-    /// drained soonest.
-    fn close_least_loaded(&mut self, mut open: Vec<u16>, count: usize) {
+    /// Closes partitions until `count` are open. Those with the fewest records in memory come
+    /// first, because they drain soonest.
+    fn close_least_loaded(&mut self, mut open: Vec<Partition>, count: usize) {
         open.sort_by_key(|partition| self.lanes.memory_of(*partition));
         open.truncate(open.len() - count);
         open.iter()

@@ -1,71 +1,75 @@
-//! [`BlockingKeys`]: keys in which something may block. Only their lanes are asked about.
+//! [`BlockingKeys`]: keys that may have a blocking delivery. A fetch checks only their lanes.
 
 use std::hash::BuildHasher as _;
 
 use hashbrown::{DefaultHashBuilder, HashMap, HashSet};
 
-/// May contain too many keys, never too few. A key that is missing would run past a blocking delivery;
-/// a key too many costs one query.
+use crate::record::Partition;
+
+/// May contain too many keys, never too few. A record of a missing key would run past a blocking
+/// delivery; a key too many costs one query.
 ///
-/// Why none is missed: whatever blocks was written by the owner of its partition. What others
-/// wrote is read after the partition was gained and after the records that may have to wait
-/// behind it; until then all of the partition may block. What this process writes is in here
-/// [before](Self::add_key) it is written. Operators only end what blocks, or have it tried again. And
-/// a fetch that is under way while something is written is wrong about nothing: a lane of which
-/// rows were written stays in memory until that fetch has ended, and knows better.
+/// Why none is missing: only the owner of a partition writes blocking deliveries. The first sweep
+/// after a partition was gained reads those of earlier owners, after the records that may have to
+/// wait behind them; until then every key of the partition may block. The engine adds the keys of
+/// its own batches [before](Self::add_key) they are written. Operators only end blocking
+/// deliveries, or have them retried; they restore one only in a partition without an owner. A fetch may miss a row that is written while it runs; the lane
+/// of that row stays in memory until the fetch has ended, and memory wins.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct BlockingKeys {
-    /// Partitions of which no more is known.
-    unread_partitions: HashSet<u16>,
-    /// Of the others, the hashes of keys: two that have the same are both asked about.
+    /// Partitions in which every key may block.
+    unread_partitions: HashSet<Partition>,
+    /// The hashes of keys in the other partitions. Two keys with the same hash are both checked.
     key_hashes: HashSet<u64>,
     hasher: DefaultHashBuilder,
 }
 
-/// How many keys are remembered. All of a partition may block that has more than its share.
+/// The largest number of keys. A partition with more than its share is in `unread_partitions`.
 const MAX_KEYS: usize = 131_072;
 
 impl BlockingKeys {
-    pub(crate) fn may_block(&self, part: u16, key: &str) -> bool {
-        // Mostly there is nothing, and no need to hash.
-        self.unread_partitions.contains(&part)
+    pub(crate) fn may_block(&self, partition: Partition, key: &str) -> bool {
+        // Usually the set is empty, and the key need not be hashed.
+        self.unread_partitions.contains(&partition)
             || !self.key_hashes.is_empty() && self.key_hashes.contains(&self.hasher.hash_one(key))
     }
 
-    /// Something of this key will block.
-    pub(crate) fn add_key(&mut self, part: u16, key: &str) {
+    /// A delivery of this key will block.
+    pub(crate) fn add_key(&mut self, partition: Partition, key: &str) {
         if self.key_hashes.len() < MAX_KEYS {
             self.key_hashes.insert(self.hasher.hash_one(key));
         } else {
-            self.unread_partitions.insert(part);
+            self.unread_partitions.insert(partition);
         }
     }
 
-    /// Anything of this partition may block.
-    pub(crate) fn assume_all(&mut self, part: u16) {
-        self.unread_partitions.insert(part);
+    /// Every key of this partition may block.
+    pub(crate) fn assume_all(&mut self, partition: Partition) {
+        self.unread_partitions.insert(partition);
     }
 
-    /// The partition is not ours any more. Its keys may stay: there is nothing to ask about them.
-    pub(crate) fn drop_partition(&mut self, part: u16) {
-        self.unread_partitions.remove(&part);
+    /// This process no longer owns the partition. The hashes of its keys stay, which does no harm.
+    pub(crate) fn drop_partition(&mut self, partition: Partition) {
+        self.unread_partitions.remove(&partition);
     }
 
-    /// How many keys of each of so many partitions are to be read.
-    pub(crate) fn keys_per_partition(parts: usize) -> usize {
-        (MAX_KEYS / parts.max(1)).max(1)
+    /// How many keys to read of each of `partitions` partitions.
+    pub(crate) fn keys_per_partition(partitions: usize) -> usize {
+        (MAX_KEYS / partitions.max(1)).max(1)
     }
 
-    /// What was read: the keys in which something blocks, at most so many of each partition.
-    pub(crate) fn replaced_by(&self, keys: &[(u16, String)], per_part: usize) -> Self {
-        let mut counts: HashMap<u16, usize> = HashMap::new();
-        for (part, _) in keys {
-            *counts.entry(*part).or_default() += 1;
+    /// The set after a sweep, which read these blocking keys, at most `per_partition` of each.
+    pub(crate) fn replaced_by(&self, keys: &[(Partition, String)], per_partition: usize) -> Self {
+        let mut counts: HashMap<Partition, usize> = HashMap::new();
+        for (partition, _) in keys {
+            *counts.entry(*partition).or_default() += 1;
         }
-        // As many as were asked for: there may be more.
-        counts.retain(|_, count| *count >= per_part);
+        // A partition that reached the limit may have more.
+        counts.retain(|_, count| *count >= per_partition);
         let hasher = self.hasher.clone();
-        let read = keys.iter().filter(|(part, _)| !counts.contains_key(part));
+        let read = keys
+            .iter()
+            .filter(|(partition, _)| !counts.contains_key(partition));
         Self {
             key_hashes: read.map(|(_, key)| hasher.hash_one(key.as_str())).collect(),
             unread_partitions: counts.into_keys().collect(),
@@ -78,42 +82,47 @@ impl BlockingKeys {
 mod tests {
     use super::*;
 
-    fn read(keys: &[(u16, &str)], per_part: usize) -> BlockingKeys {
-        let keys: Vec<(u16, String)> = keys.iter().map(|(p, key)| (*p, (*key).into())).collect();
-        BlockingKeys::default().replaced_by(&keys, per_part)
+    fn p(number: u16) -> Partition {
+        Partition::new(number)
+    }
+
+    fn read(keys: &[(u16, &str)], per_partition: usize) -> BlockingKeys {
+        let keys = keys.iter().map(|(number, key)| (p(*number), (*key).into()));
+        let keys: Vec<(Partition, String)> = keys.collect();
+        BlockingKeys::default().replaced_by(&keys, per_partition)
     }
 
     #[test]
-    fn of_a_partition_that_was_gained_every_key_may_block_until_it_was_read() {
+    fn every_key_of_a_gained_partition_may_block_until_it_is_read() {
         let mut keys = BlockingKeys::default();
-        assert!(!keys.may_block(3, "a"));
-        keys.assume_all(3);
-        assert!(keys.may_block(3, "a") && keys.may_block(3, "b"));
-        assert!(!keys.may_block(4, "a"));
-        let keys = keys.replaced_by(&[(3, "a".to_owned())], 9);
-        assert!(keys.may_block(3, "a") && !keys.may_block(3, "b"));
-        let mut again = keys.clone();
-        again.assume_all(4);
-        again.drop_partition(4);
-        assert!(!again.may_block(4, "b"));
+        assert!(!keys.may_block(p(3), "a"));
+        keys.assume_all(p(3));
+        assert!(keys.may_block(p(3), "a") && keys.may_block(p(3), "b"));
+        assert!(!keys.may_block(p(4), "a"));
+        let keys = keys.replaced_by(&[(p(3), "a".to_owned())], 9);
+        assert!(keys.may_block(p(3), "a") && !keys.may_block(p(3), "b"));
+        let mut dropped = keys.clone();
+        dropped.assume_all(p(4));
+        dropped.drop_partition(p(4));
+        assert!(!dropped.may_block(p(4), "b"));
     }
 
     #[test]
-    fn of_a_partition_with_more_keys_than_were_read_every_one_may_block() {
+    fn every_key_of_a_partition_that_reached_the_limit_may_block() {
         let keys = read(&[(1, "a"), (2, "b"), (2, "c")], 2);
-        assert!(keys.may_block(1, "a") && !keys.may_block(1, "x"));
-        assert!(keys.may_block(2, "b") && keys.may_block(2, "x"));
+        assert!(keys.may_block(p(1), "a") && !keys.may_block(p(1), "x"));
+        assert!(keys.may_block(p(2), "b") && keys.may_block(p(2), "x"));
     }
 
     #[test]
-    fn no_more_keys_are_remembered_than_there_is_room_for_and_none_is_missed() {
+    fn the_number_of_keys_is_limited_and_none_is_missed() {
         let mut keys = BlockingKeys::default();
         for n in 0..MAX_KEYS + 10 {
-            keys.add_key(7, &format!("key {n}"));
+            keys.add_key(p(7), &format!("key {n}"));
         }
         assert_eq!(keys.key_hashes.len(), MAX_KEYS);
-        assert!((0..MAX_KEYS + 10).all(|n| keys.may_block(7, &format!("key {n}"))));
-        assert!(!keys.may_block(8, "other"));
+        assert!((0..MAX_KEYS + 10).all(|n| keys.may_block(p(7), &format!("key {n}"))));
+        assert!(!keys.may_block(p(8), "other"));
         assert!(BlockingKeys::keys_per_partition(64) * 64 <= MAX_KEYS);
         assert_eq!(BlockingKeys::keys_per_partition(0), MAX_KEYS);
         assert_eq!(BlockingKeys::keys_per_partition(MAX_KEYS * 2), 1);

@@ -11,19 +11,20 @@ use super::{
     BlockingKeys, FetchPlan, Fetched, LateWriters, PagePlan, plan::group_by_lane, reader::Release,
 };
 use crate::{
+    record::Partition,
     runtime::ownership::{ClaimOutcome, ClaimRequest},
     store::{
-        Database, DueQuery, Fence, FetchedRecord, InMemory, KeptConnection, PendingQuery,
+        Database, DueQuery, Fence, FetchedRecord, InMemory, KeptConnection, PendingQuery, Role,
         Statements,
     },
 };
 
 type Result<T = ()> = std::result::Result<T, sqlx::Error>;
 
-/// Runs plans on the reading connection, and remembers which writers may still bring low ids.
+/// Runs plans on the reading connection, and remembers which writers may still commit low ids.
 #[derive(Debug)]
 pub(crate) struct Fetcher<Db: Database> {
-    link: KeptConnection<Db>,
+    connection: KeptConnection<Db>,
     sql: Arc<Statements>,
     late: LateWriters,
 }
@@ -37,51 +38,51 @@ struct Steps<'a, Db: Database> {
     fetched: Fetched,
 }
 
-/// How many deliveries of a parked lane are loaded at once.
+/// How many deliveries of a parked lane one fetch loads.
 const ROWS_PER_LANE: i64 = 32;
 
 impl<Db: Database> Fetcher<Db> {
     pub(crate) fn new(pool: Pool<Db>, sql: Arc<Statements>) -> Self {
         Self {
-            link: KeptConnection::new(pool),
+            connection: KeptConnection::for_role(pool, Role::Reader),
             sql,
             late: LateWriters::default(),
         }
     }
 
-    /// Runs a plan. A fetch that fails has read nothing.
+    /// Runs a plan. A failed fetch counts as if it had read nothing.
     pub(crate) async fn fetch(&mut self, plan: &FetchPlan) -> Result<Fetched> {
         let steps = Steps::<Db> {
-            connection: self.link.connection().await?,
+            connection: self.connection.connection().await?,
             sql: &self.sql,
             late: &mut self.late,
             plan,
             fetched: Fetched::default(),
         };
         let fetched = steps.run().await;
-        self.link.done(&fetched);
+        self.connection.release(&fetched);
         fetched
     }
 
     /// Renews and takes leases, and prepares the partitions that were gained.
     pub(crate) async fn claim(&mut self, claim: &ClaimRequest) -> Result<ClaimOutcome> {
-        let connection = self.link.connection().await?;
+        let connection = self.connection.connection().await?;
         let claimed = claim.run::<Db>(connection, &self.sql).await;
-        self.link.done(&claimed);
+        self.connection.release(&claimed);
         claimed
     }
 
-    /// Renews what this process still owns while it leaves.
+    /// Renews the leases that this process still owns while it leaves.
     pub(crate) async fn renew(&mut self, owner: Uuid, micros: i64) -> Result {
-        let connection = self.link.connection().await?;
+        let connection = self.connection.connection().await?;
         let renewed = Db::renew(connection, &self.sql, owner, micros).await;
-        self.link.done(&renewed);
+        self.connection.release(&renewed);
         renewed
     }
 
-    /// Leaves the cluster: gives up its share and these leases, or all, and tells the peers.
+    /// Leaves the cluster: gives up the share and these leases, or all leases, and notifies peers.
     pub(crate) async fn leave(&mut self, owner: Uuid, release: &Release) -> Result {
-        let (connection, sql) = (self.link.connection().await?, &*self.sql);
+        let (connection, sql) = (self.connection.connection().await?, &*self.sql);
         let left = async {
             Db::leave(connection, sql, owner, *release == Release::Everything).await?;
             if let Release::Only(leases) = release {
@@ -91,7 +92,7 @@ impl<Db: Database> Fetcher<Db> {
             Db::notify_peers(connection, sql).await
         };
         let left = left.await;
-        self.link.done(&left);
+        self.connection.release(&left);
         left
     }
 }
@@ -100,14 +101,14 @@ impl<'a, Db: Database> Steps<'a, Db> {
     /// The order of the steps is part of the protocol:
     /// 1. parked lanes;
     /// 2. due rows;
-    /// 3. pending records: the open writers are asked for *before* the records are read, and late
-    ///    records come in the *same* statement as new ones;
+    /// 3. pending records: the open writers are read *before* the records, and late records in the
+    ///    *same* statement as new ones;
     /// 4. blocking keys (sweep only), after the records that may have to wait behind them;
     /// 5. runnable lanes;
     /// 6. blocking deliveries in the lanes of all records above, read after these.
     ///
-    /// `LateWriters` learns that pages were read only after step 6: a fetch that fails has read
-    /// nothing.
+    /// `LateWriters` notes the pages only after step 6, because a failed fetch counts as if it had
+    /// read nothing.
     async fn run(mut self) -> Result<Fetched> {
         self.load_parked_lanes().await?;
         self.read_due().await?;
@@ -137,7 +138,7 @@ impl<'a, Db: Database> Steps<'a, Db> {
             return Ok(());
         };
         let deliveries = DueQuery {
-            parts: &plan.partitions,
+            partitions: &plan.partitions,
             handlers: &plan.handlers,
             offset: plan.clock_offset,
             limit: bound(due.delivery_limit()),
@@ -161,7 +162,7 @@ impl<'a, Db: Database> Steps<'a, Db> {
         Ok(())
     }
 
-    /// The pages that were read, if any were.
+    /// Returns the pages that were read, if any were.
     async fn read_pending(&mut self) -> Result<Option<&'a PagePlan>> {
         let (plan, sql) = (self.plan, self.sql);
         let Some(pending) = &plan.pending else {
@@ -169,7 +170,7 @@ impl<'a, Db: Database> Steps<'a, Db> {
         };
         let (pages, partitions) = (&pending.pages, &plan.partitions);
         if pending.probe_first && !plan.sweep && !self.late.expects_late() {
-            // Where there is nothing, it does not matter who writes at this moment.
+            // If nothing is pending, the open writers do not matter.
             let one = PendingQuery {
                 pages: &pages.pages,
                 in_memory: &[],
@@ -181,7 +182,7 @@ impl<'a, Db: Database> Steps<'a, Db> {
                 return Ok(None);
             }
         }
-        // Asked before the records are read: a writer that ends in between is seen by the reading.
+        // Before the records: a writer that ends in between has committed before they are read.
         let writers = Db::open_writers(self.connection, sql).await?;
         let now = Instant::now();
         self.late
@@ -208,8 +209,8 @@ impl<'a, Db: Database> Steps<'a, Db> {
     async fn read_blocking_keys(&mut self) -> Result {
         let (plan, sql, partitions) = (self.plan, self.sql, &self.plan.partitions);
         if plan.sweep {
-            // After the records: a batch of the owner before us that is committed only now is seen
-            // here, unless its records were still pending then. Those come first, as read.
+            // After the records: a batch that an earlier owner commits late is seen here, or its
+            // records were read as pending and run in the order in which they were read.
             let limit = BlockingKeys::keys_per_partition(partitions.len());
             let keys = Db::blocking_keys(self.connection, sql, partitions, bound(limit)).await?;
             self.fetched.blocking_keys = Some(plan.blocking_keys.replaced_by(&keys, limit));
@@ -240,13 +241,14 @@ impl<'a, Db: Database> Steps<'a, Db> {
     }
 }
 
-/// How many of these are below what had been read of their partition.
+/// How many of these rows are below the watermark of their partition.
 fn count_late(plan: &PagePlan, rows: &[FetchedRecord]) -> usize {
     let pages = plan.pages.iter();
-    let read: HashMap<u16, i64> = pages.map(|page| (page.part, page.after)).collect();
+    let watermarks: HashMap<Partition, i64> =
+        pages.map(|page| (page.partition, page.after)).collect();
     let is_late = |row: &&FetchedRecord| {
-        let read = read.get(&row.part);
-        read.is_some_and(|read| row.record.id <= *read)
+        let watermark = watermarks.get(&row.partition);
+        watermark.is_some_and(|watermark| row.record.id <= *watermark)
     };
     rows.iter().filter(is_late).count()
 }

@@ -1,67 +1,73 @@
-//! [`LateWriters`]: from where to read again. The order of ids is not the order of commits, so a
+//! [`LateWriters`]: from which id to read again. The order of ids is not the order of commits, so a
 //! record may appear below the watermark.
 //!
-//! Every fetch of pending records asks, and reads from there in one statement. A record that was
-//! written after a late one of its key is read together with it or not at all, so their order holds.
+//! Every fetch of pending records reads from that id in one statement. A record that was written
+//! after a late one of its key is read together with it or not at all, so their order holds.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 
 use tokio::time::Instant;
 
 use super::{PagePlan, record_ages::RecordAges};
-use crate::store::{FetchedRecord, OpenWriters, Page};
+use crate::{
+    record::Partition,
+    store::{FetchedRecord, OpenWriters, Page},
+};
 
-/// Which transactions may still bring a record with a low id, how low, and which ended ones were not
-/// looked for yet.
+/// The transactions that may still commit a record with a low id, the lowest such id, and the ended
+/// transactions whose records were not read yet.
 ///
-/// A transaction locks the record table before it draws an id. So a transaction that was not among the
-/// writers at the last observation brings only ids above the highest that had been drawn then. Its
-/// rows become visible before its lock is gone: once it is no longer among the writers, one more scan
-/// from there finds all of them. A backlog to which nobody adds is read once: all of its ids had been
-/// drawn.
+/// A transaction locks the record table before it draws an id. So a transaction that was not among
+/// the writers at the last observation has only ids above the highest that had been drawn then. Its
+/// rows become visible before its lock is gone: once it is no longer among the writers, one more
+/// scan from that id finds all of them. A backlog without open writers is read once: all of its ids
+/// had been drawn.
 ///
 /// Only the fetcher writes and reads it. When it is dropped, the next observation starts from zero.
 #[derive(Debug, Default)]
 pub(crate) struct LateWriters {
-    /// The highest id that had been drawn before the last observation, as far as is known: the
-    /// highest that had been seen, at least.
+    /// The highest id that is known to have been drawn before the last observation. At least the
+    /// highest id that had been read.
     highest_drawn: i64,
     groups: VecDeque<WriterGroup>,
     /// For databases that do not name their writers.
     by_age: Option<RecordAges>,
-    /// Partitions with ids above which something may have come late.
-    reread_from: BTreeMap<u16, i64>,
+    /// The id, by partition, above which records may have been committed late.
+    reread_from: BTreeMap<Partition, i64>,
 }
 
 /// Writers that were first seen at the same observation.
 #[derive(Debug)]
 struct WriterGroup {
-    /// They bring ids above this only.
+    /// They have only ids above this.
     above: i64,
     writers: HashSet<String>,
 }
 
 impl LateWriters {
-    /// Whether records may still come late, so that reading again makes sense although nothing new was
-    /// read.
+    /// Whether records may still be committed late, so that another fetch makes sense although the
+    /// last one read nothing new.
     pub(crate) fn expects_late(&self) -> bool {
         self.by_age.is_some() || !self.groups.is_empty() || !self.reread_from.is_empty()
     }
 
-    /// The writers that are open now, for all partitions. `highest` is the highest id that was seen
-    /// **before** the writers were asked for; the records are read after that.
+    /// Notes the writers that are open now, for all partitions. `highest` is the highest id that
+    /// was read **before** the writers were; the records are read after that.
     pub(crate) fn observe(
         &mut self,
-        partitions: &[u16],
+        partitions: &[Partition],
         highest: i64,
         writers: OpenWriters,
         now: Instant,
     ) {
         let (above, drawn) = match writers {
-            OpenWriters::Named { names, drawn } => (self.writers_ended(highest, names), drawn),
-            OpenWriters::Unnamed { clock } => {
+            OpenWriters::Named {
+                transactions,
+                highest_drawn,
+            } => (self.writers_ended(highest, transactions), highest_drawn),
+            OpenWriters::Unnamed { database_time } => {
                 let ages = self.by_age.get_or_insert_default();
-                (Some(ages.reread_above(clock, now)), None)
+                (Some(ages.reread_above(database_time, now)), None)
             }
             OpenWriters::Serial => (None, None),
         };
@@ -73,23 +79,23 @@ impl LateWriters {
         }
     }
 
-    /// These partitions are to be read again from there.
-    pub(crate) fn reread(&mut self, partitions: &[u16], above: i64) {
+    /// The next fetch reads these partitions again from above this id.
+    pub(crate) fn reread(&mut self, partitions: &[Partition], above: i64) {
         for partition in partitions {
             let from = self.reread_from.entry(*partition).or_insert(above);
             *from = above.min(*from);
         }
     }
 
-    /// The lowest id that a writer can have brought which ended since the last observation.
+    /// The id above which the writers that ended since the last observation may have records.
     fn writers_ended(&mut self, highest: i64, names: Vec<String>) -> Option<i64> {
         let mut writers: HashSet<String> = names.into_iter().collect();
-        // A writer that came and ended since the last observation.
+        // A writer that began and ended since the last observation.
         let unseen = (highest > self.highest_drawn).then_some(self.highest_drawn);
         let mut ended: Vec<i64> = unseen.into_iter().collect();
         for group in &mut self.groups {
             let before = group.writers.len();
-            // Each writer is in one group. Those that are left at the end are new.
+            // Each writer is in one group. Those that remain in `writers` are new.
             group.writers.retain(|writer| writers.remove(writer));
             if group.writers.len() < before {
                 ended.push(group.above);
@@ -103,15 +109,16 @@ impl LateWriters {
         ended.into_iter().min()
     }
 
-    /// The same pages, from a lower id on where something may have come late. In the same
-    /// statement: a record that follows a late one of its key must not be read before it.
+    /// The same pages, from a lower id if records may have been committed late. They are read in
+    /// one statement, because a record that follows a late one of its key must not be read before
+    /// it.
     ///
-    /// That holds for writers too that were open at the observation: they may have ended before
-    /// the reading, and another record of their key may have been written since.
+    /// This includes writers that were open at the observation: they may have ended before the
+    /// records are read, and another record of their key may have been written since.
     pub(crate) fn lower(&self, pages: &[Page]) -> Vec<Page> {
         let open = self.groups.iter().map(|group| group.above).min();
         let lower = |page: &Page| {
-            let reread_from = self.reread_from.get(&page.part).copied();
+            let reread_from = self.reread_from.get(&page.partition).copied();
             let lowest = reread_from.into_iter().chain(open).min();
             Page {
                 after: lowest.map_or(page.after, |lowest| lowest.min(page.after)),
@@ -121,15 +128,15 @@ impl LateWriters {
         pages.iter().map(lower).collect()
     }
 
-    /// What was read of these pages: what is below its end was found.
+    /// These pages were read. Late records below the end of each page were found.
     pub(crate) fn pages_read(&mut self, plan: &PagePlan, rows: &[FetchedRecord]) {
         if let Some(ages) = &mut self.by_age {
             ages.on_read(rows);
         }
         for (page, highest, is_exhausted) in plan.read(rows) {
             if is_exhausted || highest >= page.after {
-                self.reread_from.remove(&page.part);
-            } else if let Some(from) = self.reread_from.get_mut(&page.part) {
+                self.reread_from.remove(&page.partition);
+            } else if let Some(from) = self.reread_from.get_mut(&page.partition) {
                 *from = highest.max(*from);
             }
         }
@@ -145,24 +152,24 @@ mod tests {
     use super::*;
     use crate::runtime::fetch::{Watermarks, watermarks::tests::fetched};
 
-    const PARTS: [u16; 2] = [0, 1];
+    const PARTITIONS: [Partition; 2] = [Partition::new(0), Partition::new(1)];
 
     fn named(writers: &[&str]) -> OpenWriters {
         OpenWriters::Named {
-            names: writers.iter().map(ToString::to_string).collect(),
-            drawn: None,
+            transactions: writers.iter().map(ToString::to_string).collect(),
+            highest_drawn: None,
         }
     }
 
-    /// From where partition 0 is read after an observation.
+    /// The id above which partition 0 is read after an observation.
     fn from(late: &mut LateWriters, highest: i64, writers: OpenWriters) -> Option<i64> {
         late.reread_from.clear();
-        late.observe(&PARTS, highest, writers, Instant::now());
-        late.reread_from.get(&0).copied()
+        late.observe(&PARTITIONS, highest, writers, Instant::now());
+        late.reread_from.get(&PARTITIONS[0]).copied()
     }
 
     #[tokio::test]
-    async fn a_writer_that_ended_is_read_again_from_where_it_began() {
+    async fn after_a_writer_ends_records_are_read_again_from_its_first_possible_id() {
         let mut late = LateWriters::default();
         assert_eq!(from(&mut late, 100, named(&["a"])), Some(0));
         assert_eq!(from(&mut late, 200, named(&["a", "b"])), Some(100));
@@ -175,38 +182,38 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_had_been_drawn_before_nobody_brings_anew() {
+    async fn a_backlog_without_writers_is_read_once() {
         let mut late = LateWriters::default();
         let drawn = |writers, drawn| match named(writers) {
-            OpenWriters::Named { names, .. } => OpenWriters::Named {
-                names,
-                drawn: Some(drawn),
+            OpenWriters::Named { transactions, .. } => OpenWriters::Named {
+                transactions,
+                highest_drawn: Some(drawn),
             },
             other => other,
         };
         assert_eq!(from(&mut late, 0, drawn(&[], 500)), None);
-        // A backlog is read, and nobody writes.
+        // A backlog is read, and no writer is open.
         assert_eq!(from(&mut late, 100, drawn(&[], 500)), None);
         assert_eq!(from(&mut late, 200, drawn(&["a"], 510)), None);
-        // A writer that came since brings higher ids than had been drawn.
+        // A writer that began since has higher ids than had been drawn.
         assert_eq!(from(&mut late, 300, drawn(&[], 520)), Some(500));
         assert_eq!(from(&mut late, 515, drawn(&[], 520)), None);
         assert_eq!(from(&mut late, 530, drawn(&[], 530)), Some(520));
     }
 
-    /// What can happen, in any order. A writer is also a key: what it writes is in order.
+    /// One step of a test. A writer is also a key: its records have an order.
     #[derive(Debug, Clone, Copy)]
     enum Step {
         Begin(u8),
         Draw(u8),
         Commit(u8),
-        /// An observation, for a reading with so much room: of all partitions, or of those that
-        /// have something unread. If no reading followed the last observation, that reading failed.
+        /// An observation for a fetch of `room` records: of all partitions, or of those that may
+        /// have unread records. If no `Read` followed the last observation, that fetch failed.
         Observe {
             room: usize,
             all: bool,
         },
-        /// The reading, after whatever has happened since the observation.
+        /// Reads the records, after whatever happened since the observation.
         Read,
     }
 
@@ -226,8 +233,8 @@ mod tests {
     #[derive(Default)]
     struct World {
         next_id: i64,
-        /// Whether it says which ids have been drawn.
-        tells_drawn: bool,
+        /// Whether the database reports the highest drawn id.
+        has_drawn: bool,
         next_name: u32,
         open: BTreeMap<u8, (String, Vec<(i64, u8)>)>,
         visible: BTreeSet<(i64, u8)>,
@@ -248,25 +255,25 @@ mod tests {
                 return;
             }
             let writers = OpenWriters::Named {
-                names: self.open.values().map(|(name, _)| name.clone()).collect(),
-                drawn: self.tells_drawn.then_some(self.next_id),
+                transactions: self.open.values().map(|(name, _)| name.clone()).collect(),
+                highest_drawn: self.has_drawn.then_some(self.next_id),
             };
             let (highest, now) = (self.watermarks.highest(), Instant::now());
-            self.late.observe(&PARTS, highest, writers, now);
+            self.late.observe(&PARTITIONS, highest, writers, now);
         }
 
         fn read(&mut self) {
             let Some(plan) = self.plan.take() else {
                 return;
             };
-            let mut rows: Vec<(u16, i64, u8)> = Vec::new();
+            let mut rows: Vec<(Partition, i64, u8)> = Vec::new();
             for page in self.late.lower(&plan.pages) {
                 let of_page = self.visible.iter().filter(|(id, key)| {
-                    u16::from(*key % 2) == page.part
+                    PARTITIONS[usize::from(*key % 2)] == page.partition
                         && *id > page.after
                         && !self.found.contains(&(*id, *key))
                 });
-                let of_page = of_page.map(|(id, key)| (page.part, *id, *key));
+                let of_page = of_page.map(|(id, key)| (page.partition, *id, *key));
                 rows.extend(of_page.take(plan.per_page));
             }
             rows.truncate(plan.limit);
@@ -301,12 +308,12 @@ mod tests {
     }
 
     proptest! {
-        /// However transactions interleave with fetches: nothing is lost or read twice, and what
-        /// one writer wrote is read in order.
+        /// However transactions interleave with fetches, no record is lost or read twice, and the
+        /// records of one writer are read in order.
         #[test]
-        fn late_committers_are_found_in_order(steps in steps(), tells_drawn in any::<bool>()) {
-            let mut world = World { tells_drawn, ..World::default() };
-            PARTS.iter().for_each(|part| world.watermarks.add(*part));
+        fn late_committers_are_found_in_order(steps in steps(), has_drawn in any::<bool>()) {
+            let mut world = World { has_drawn, ..World::default() };
+            PARTITIONS.iter().for_each(|partition| world.watermarks.add(*partition));
             for step in steps {
                 world.step(step);
             }

@@ -1,7 +1,7 @@
-//! From the tables into memory.
+//! Reads records and deliveries from the tables into memory.
 //!
-//! [`plan`] says what one fetch reads and what it brought. [`watermarks`], [`late_writers`] (with
-//! [`record_ages`]) and [`blocking_keys`] decide without I/O; [`fetcher`] runs one plan.
+//! [`plan`] has the data of one fetch. [`watermarks`], [`late_writers`] (with [`record_ages`]) and
+//! [`blocking_keys`] decide without I/O; [`fetcher`] runs one plan.
 
 pub(crate) mod blocking_keys;
 pub(crate) mod fetcher;

@@ -1,17 +1,18 @@
-//! `FetchRequest` → `FetchPlan` → `Fetched` → `FetchSummary`: one fetch, from the timers' wish to what
-//! came of it. Plain data.
+//! `FetchRequest` → `FetchPlan` → `Fetched` → `FetchSummary`: the data of one fetch, from the
+//! request of the timers to the result.
 
 use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
 
 use crate::{
+    record::Partition,
     registry::{HandlerIx, route::Router},
     runtime::fetch::{BlockingKeys, PagePlan},
     store::{DueDeliveryName, FetchedDelivery, FetchedRecord, InMemory, LaneName, RunnableOrder},
 };
 
-/// What the timers ask for.
+/// The request of the timers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct FetchRequest {
     /// Read pending records of all partitions.
@@ -27,16 +28,16 @@ pub(crate) struct FetchRequest {
 /// Why pending records are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PollReason {
-    /// Something was published, or may have been.
+    /// Records were published, or may have been.
     Signalled,
-    /// The poll interval is over. Nothing says that there is anything, so one cheap probe comes first.
+    /// The poll interval is over. Probably nothing was published, so one cheap probe comes first.
     Timer,
 }
 
-/// What one fetch reads. The engine makes it, the fetcher runs it, the engine applies the result.
+/// The plan of one fetch. The engine makes it, the fetcher runs it, the engine applies the result.
 #[derive(Debug)]
 pub(crate) struct FetchPlan {
-    pub(crate) partitions: Vec<u16>,
+    pub(crate) partitions: Vec<Partition>,
     /// Handlers that may run here now.
     pub(crate) handlers: Vec<&'static str>,
     /// Microseconds added to the database's clock.
@@ -45,17 +46,18 @@ pub(crate) struct FetchPlan {
     pub(crate) load: Vec<LaneName>,
     pub(crate) due: Option<DuePlan>,
     pub(crate) pending: Option<PendingPlan>,
-    /// Read pending records from id 0, and the keys in which something blocks. Only with `pending`.
+    /// Read pending records from id 0, and the blocking keys. Only with `pending`.
     pub(crate) sweep: bool,
     pub(crate) find_runnable: Option<FindRunnable>,
     pub(crate) blocking_keys: Arc<BlockingKeys>,
     pub(crate) router: Arc<Router>,
 }
 
-/// What is due is found again until it is written: what is in memory must not hide the rest.
+/// Due rows are found again until their results are written. Those in memory must not hide the
+/// rest.
 #[derive(Debug, Default)]
 pub(crate) struct DuePlan {
-    /// How many new records and deliveries find room.
+    /// How many new records and deliveries have room in memory.
     pub(crate) free: usize,
     /// Deliveries that are in memory: their rows are not read again.
     pub(crate) deliveries: HashSet<(i64, HandlerIx)>,
@@ -67,50 +69,50 @@ pub(crate) struct DuePlan {
 #[derive(Debug)]
 pub(crate) struct PendingPlan {
     pub(crate) pages: PagePlan,
-    /// Records that are in memory: not to be read again.
+    /// Records that are in memory, and are not read again.
     pub(crate) in_memory: Vec<InMemory>,
-    /// The highest id that was seen before.
+    /// The highest id that was read before.
     pub(crate) highest_seen: i64,
-    /// Nothing says that there is anything, and nothing is in memory.
+    /// No signal was raised, and memory is empty: probably nothing is pending.
     pub(crate) probe_first: bool,
 }
 
-/// A search for lanes that could run and are not in memory.
+/// A search for runnable lanes that are not in memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FindRunnable {
-    /// All that may run here now, or those whose lanes were evicted.
+    /// All handlers that may run here now, or those whose lanes were evicted.
     pub(crate) handlers: Vec<HandlerIx>,
-    /// Every lane of all handlers: hardly any is found. The oldest of those that were evicted.
+    /// `EveryLane` for all handlers, which have few such lanes. `OldestFirst` for evicted lanes.
     pub(crate) order: RunnableOrder,
     pub(crate) limit: usize,
 }
 
-/// What one fetch brought.
+/// The rows of one fetch.
 #[derive(Debug, Default)]
 pub(crate) struct Fetched {
     pub(crate) loaded: Vec<(LaneName, Vec<FetchedDelivery>)>,
     pub(crate) due_records: Vec<FetchedRecord>,
     pub(crate) due_deliveries: Vec<FetchedDelivery>,
-    /// Microseconds until the next record or delivery is due; none or less if it is overdue.
+    /// Microseconds until the next record or delivery is due; zero or negative if it is overdue.
     pub(crate) next_due: Option<i64>,
     pub(crate) pending: Vec<FetchedRecord>,
-    /// Of the lanes of all records above, those in which something blocks: key, then handlers.
+    /// The lanes of the records above that have a blocking delivery: handlers by key.
     pub(crate) blocked: HashMap<String, HashSet<String>>,
     pub(crate) runnable: Vec<LaneName>,
-    /// With a sweep: the keys in which something blocks.
+    /// With a sweep: the blocking keys.
     pub(crate) blocking_keys: Option<BlockingKeys>,
-    /// How many pending records have ids below those that had been read of their partition.
+    /// How many pending records are below the watermark of their partition.
     pub(crate) late_found: usize,
-    /// An open transaction may still bring such a record.
+    /// An open transaction may still commit such a record.
     pub(crate) expects_late: bool,
 }
 
-/// How much of what a fetch brought was not in memory.
+/// How many rows of a fetch were not in memory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct FetchSummary {
     /// Records and deliveries that were not in memory.
     pub(crate) new: usize,
-    /// Of those, the ones that had become due.
+    /// How many of those had become due.
     pub(crate) due: usize,
 }
 
@@ -125,17 +127,18 @@ impl DuePlan {
         self.free.saturating_add(self.records.len())
     }
 
-    /// The ids of the due deliveries that are not in memory, as many as find room.
+    /// The ids of the due deliveries that are not in memory, as many as there is room for.
     pub(crate) fn new_deliveries(&self, due: &[DueDeliveryName], router: &Router) -> Vec<i64> {
-        let is_known = |due: &&DueDeliveryName| {
+        let is_in_memory = |due: &&DueDeliveryName| {
             let handler = router.by_id(&due.handler);
             handler.is_some_and(|handler| self.deliveries.contains(&(due.record_id, handler)))
         };
-        let new = due.iter().filter(|due| !is_known(due));
+        let new = due.iter().filter(|due| !is_in_memory(due));
         new.map(|due| due.id).take(self.free).collect()
     }
 
-    /// The due records that are not in memory, as many as find room beside `deliveries` new ones.
+    /// The due records that are not in memory, as many as there is room for after `deliveries` new
+    /// deliveries.
     pub(crate) fn new_records(
         &self,
         mut due: Vec<FetchedRecord>,
@@ -148,19 +151,19 @@ impl DuePlan {
 }
 
 impl Fetched {
-    /// The lanes of all records that were read, where something may block.
+    /// The lanes of all fetched records in which a delivery may block.
     pub(crate) fn lanes_to_check(&self, plan: &FetchPlan) -> Vec<LaneName> {
         let blocking_keys = self.blocking_keys.as_ref().unwrap_or(&plan.blocking_keys);
         let mut seen = HashSet::new();
         let mut lanes = Vec::new();
-        for FetchedRecord { part, record } in self.pending.iter().chain(&self.due_records) {
-            if !blocking_keys.may_block(*part, &record.key) {
+        for FetchedRecord { partition, record } in self.pending.iter().chain(&self.due_records) {
+            if !blocking_keys.may_block(*partition, &record.key) {
                 continue;
             }
             for &handler in plan.router.handlers_of(&record.event).iter() {
                 if seen.insert((&record.key, handler)) {
                     lanes.push(LaneName {
-                        part: *part,
+                        partition: *partition,
                         key: record.key.clone(),
                         handler: plan.router.id_of(handler).to_owned(),
                     });
@@ -170,7 +173,7 @@ impl Fetched {
         lanes
     }
 
-    /// Something blocks in these lanes.
+    /// These lanes have a blocking delivery.
     pub(crate) fn add_blocked(&mut self, lanes: Vec<LaneName>) {
         for lane in lanes {
             let handlers = self.blocked.entry(lane.key).or_default();
@@ -179,7 +182,7 @@ impl Fetched {
     }
 }
 
-/// The rows of each lane that was asked for, also if there are none.
+/// The rows of each of these lanes, which may be none.
 pub(crate) fn group_by_lane(
     lanes: &[LaneName],
     rows: Vec<FetchedDelivery>,
@@ -187,8 +190,8 @@ pub(crate) fn group_by_lane(
     let mut groups: HashMap<LaneName, Vec<FetchedDelivery>> = HashMap::new();
     for row in rows {
         let lane = LaneName {
-            part: row.fetched.part,
-            key: row.fetched.record.key.clone(),
+            partition: row.record.partition,
+            key: row.record.record.key.clone(),
             handler: row.handler.clone(),
         };
         groups.entry(lane).or_default().push(row);

@@ -1,4 +1,4 @@
-//! [`Reader`]: the reading connection; one claim or one fetch at a time.
+//! [`Reader`]: makes one claim or one fetch at a time, on the reading connection.
 
 use std::time::Duration;
 
@@ -17,33 +17,33 @@ use crate::{
     store::{Database, Lease},
 };
 
-/// Records that could be read wait for room for 250 ms. Then some of those that wait for a slow
-/// handler are evicted: one slow handler must not take the room of all others.
+/// If memory has been crowded for 250 ms, records that wait for a slow handler are evicted: one
+/// slow handler must not use the memory of all others.
 const EVICT_AFTER: Duration = Duration::from_millis(250);
 
-/// The reading connection. Makes one claim or one fetch at a time, so the two never overlap. While
-/// the dispatcher shuts down it also renews and releases.
+/// Makes one claim or one fetch at a time on the reading connection, so the two never overlap.
+/// While the dispatcher shuts down, it also renews and releases leases.
 pub(crate) struct Reader<Db: Database> {
     task: SingleTask<Fetcher<Db>, ReadAnswer>,
     backoff: DatabaseBackoff,
-    /// Since when there has been no room for what could be read.
+    /// Since when there has been no room for pending records.
     crowded_since: Option<Instant>,
 }
 
-/// What the database answered, with what it was asked.
+/// The database's answer, with the request.
 pub(crate) enum ReadAnswer {
     Claimed(Result<ClaimOutcome, sqlx::Error>),
     Fetched(Box<FetchPlan>, Result<Fetched, sqlx::Error>),
-    /// All leases, by a statement that was sent then.
+    /// All leases were renewed by a statement that was sent at this time.
     Renewed(Instant, Result<(), sqlx::Error>),
     Left(Release, Result<(), sqlx::Error>),
 }
 
-/// What an instance releases when it leaves the cluster.
+/// The leases that an instance releases when it leaves the cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Release {
     Only(Vec<Lease>),
-    /// Also the instance itself is deleted.
+    /// All leases; the row of the instance is deleted too.
     Everything,
 }
 
@@ -89,7 +89,7 @@ impl<Db: Database> Reader<Db> {
         });
     }
 
-    /// Waits for the answer; for ever while idle. Dropping it loses nothing.
+    /// Waits for the answer. Never returns while idle. Dropping it loses nothing.
     pub(crate) async fn finished(&mut self) -> Result<ReadAnswer, TaskPanicked> {
         self.task.finished().await
     }
@@ -103,7 +103,7 @@ impl<Db: Database> Reader<Db> {
         self.backoff.recovered();
     }
 
-    /// Aborts what is under way, and continues with another connection.
+    /// Aborts the task, if one runs, and continues with another connection.
     pub(crate) fn replace(&mut self, fetcher: Fetcher<Db>) {
         self.task.replace(fetcher);
     }
@@ -120,7 +120,7 @@ impl<Db: Database> Reader<Db> {
         }
     }
 
-    /// When to look for room again.
+    /// When to check for room again.
     pub(crate) fn next_wake(&self) -> Option<Instant> {
         self.crowded_since.map(|since| since + EVICT_AFTER)
     }

@@ -1,4 +1,4 @@
-//! [`RecordAges`]: from where to read again if the database does not name its writers.
+//! [`RecordAges`]: from which id to read again if the database does not name its writers.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -7,36 +7,36 @@ use tokio::time::Instant;
 
 use crate::store::FetchedRecord;
 
-/// A transaction that ends within this time after it published keeps its place in the order of its
+/// Records of a transaction that ends within 10 s after it published keep their order in their
 /// keys.
 const ORDER_WINDOW: SignedDuration = SignedDuration::from_secs(10);
-/// Records of a transaction that ends within this time are found within about a second. The sweep
+/// Records of a transaction that ends within 10 minutes are found within about a second. The sweep
 /// finds those of slower transactions.
 const FIND_WINDOW: SignedDuration = SignedDuration::from_secs(600);
 /// How often the whole [`FIND_WINDOW`] is read again.
 const FIND_EVERY: Duration = Duration::from_secs(1);
-/// Records whose times of publishing differ by less share a step.
+/// Records that were published within one second share a step.
 const STEP: SignedDuration = SignedDuration::from_secs(1);
 
-/// How old the records are up to which id, by the database's clock. A transaction that still brings a
-/// lower id has been open for longer.
+/// The ages of records by id, on the database's clock. A transaction that commits a lower id later
+/// has been open for longer than that.
 #[derive(Debug, Default)]
 pub(super) struct RecordAges {
-    /// Ids up to this were published before this; both grow.
+    /// Time and id: all ids up to this one were published before this time. Both grow.
     steps: VecDeque<(Timestamp, i64)>,
     /// When the whole [`FIND_WINDOW`] was read last.
-    full_look_at: Option<Instant>,
+    full_read_at: Option<Instant>,
 }
 
 impl RecordAges {
     /// The id above which to read again.
-    pub(super) fn reread_above(&mut self, clock: Timestamp, now: Instant) -> i64 {
-        let last = self.full_look_at;
+    pub(super) fn reread_above(&mut self, database_time: Timestamp, now: Instant) -> i64 {
+        let last = self.full_read_at;
         let is_full = last.is_none_or(|last| now.duration_since(last) >= FIND_EVERY);
         if is_full {
-            self.full_look_at = Some(now);
+            self.full_read_at = Some(now);
         }
-        let before = |age| clock.checked_sub(age).unwrap_or(Timestamp::MIN);
+        let before = |age| database_time.checked_sub(age).unwrap_or(Timestamp::MIN);
         let oldest = before(FIND_WINDOW);
         // The last step that is old enough stays.
         while self.steps.get(1).is_some_and(|step| step.0 <= oldest) {
@@ -69,12 +69,13 @@ impl RecordAges {
 mod tests {
     use super::*;
     use crate::{
+        record::Partition,
         runtime::fetch::{LateWriters, PagePlan, watermarks::tests::fetched},
         store::{OpenWriters, Page},
     };
 
     const PAGE: Page = Page {
-        part: 0,
+        partition: Partition::new(0),
         after: i64::MAX,
     };
 
@@ -82,10 +83,12 @@ mod tests {
         Timestamp::from_second(second).unwrap()
     }
 
-    /// From where partition 0 is read at this second. Then these records are read.
+    /// The id above which partition 0 is read at this second. Then these records are read.
     fn read(late: &mut LateWriters, second: i64, rows: &[FetchedRecord]) -> i64 {
-        let writers = OpenWriters::Unnamed { clock: at(second) };
-        late.observe(&[0], 0, writers, Instant::now());
+        let writers = OpenWriters::Unnamed {
+            database_time: at(second),
+        };
+        late.observe(&[PAGE.partition], 0, writers, Instant::now());
         let from = late.lower(&[PAGE])[0].after;
         let plan = PagePlan {
             pages: vec![PAGE],
@@ -97,12 +100,15 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn without_names_the_age_of_records_says_from_where() {
+    async fn without_names_of_writers_the_age_of_records_decides() {
         let mut late = LateWriters::default();
         let of_age = |id, second| {
-            let FetchedRecord { part, mut record } = fetched(0, id);
+            let FetchedRecord {
+                partition,
+                mut record,
+            } = fetched(PAGE.partition, id);
             record.created_at = at(second);
-            FetchedRecord { part, record }
+            FetchedRecord { partition, record }
         };
         let rows = [
             of_age(7, 980),
@@ -110,7 +116,7 @@ mod tests {
             of_age(20, 989),
             of_age(30, 995),
         ];
-        // The first reading of each second goes back ten minutes, the others ten seconds.
+        // The first fetch of each second goes back ten minutes, the others ten seconds.
         assert_eq!(read(&mut late, 1000, &rows), 0);
         assert_eq!(read(&mut late, 1000, &[]), 20);
         assert_eq!(read(&mut late, 1006, &[]), 30);

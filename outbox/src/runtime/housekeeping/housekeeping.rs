@@ -12,13 +12,13 @@ use crate::{
     telemetry::metrics::is_recorded,
 };
 
-/// Periodic tasks that no record waits for. The event loop owns it. Dropped, the tasks are aborted: between two
-/// of its statements nothing of a task is half done.
+/// Periodic tasks that no record waits for. The event loop owns it. Dropping it aborts the tasks,
+/// which is safe between any two of their statements.
 pub(crate) struct Housekeeping<Db: Database> {
     outbox: Outbox<Db>,
     /// `None` after [`stop_pruning`](Self::stop_pruning).
     prune: Option<Periodic>,
-    /// `None` where sampling is off or no recorder is installed.
+    /// `None` if sampling is off or no recorder is installed.
     sample: Option<Periodic>,
     gauges: Arc<Gauges>,
 }
@@ -54,7 +54,7 @@ impl<Db: Database> Housekeeping<Db> {
         tasks.map(Periodic::next_wake).min()
     }
 
-    /// Shows what a claim saw.
+    /// Sets the gauges of partitions and instances after a claim.
     pub(crate) fn set_ownership(&self, outcome: &ClaimOutcome) {
         let (owned, unowned) = (outcome.leases.len(), outcome.view.unowned());
         let instances = outcome.decision.peers + 1;
@@ -65,7 +65,7 @@ impl<Db: Database> Housekeeping<Db> {
         self.prune = None;
     }
 
-    /// Stops everything. The gauges show from now on that nothing is known.
+    /// Stops all tasks, and sets the gauges to zero.
     pub(crate) fn stop(&mut self) {
         self.stop_pruning();
         self.sample = None;

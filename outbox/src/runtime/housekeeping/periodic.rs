@@ -1,4 +1,4 @@
-//! [`Periodic`]: a task that is started again and again.
+//! [`Periodic`]: starts a task at regular intervals.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use tokio::{task::JoinSet, time::Instant};
 
 use crate::outbox::clock::YEAR;
 
-/// Starts a task in regular intervals, never twice at once. Dropped, it aborts the task.
+/// Starts a task at regular intervals, one run at a time. Dropping it aborts the task.
 #[derive(Debug)]
 pub(super) struct Periodic {
     every: Duration,
@@ -24,8 +24,8 @@ impl Periodic {
         }
     }
 
-    /// Starts the task if its time has come. One that still runs then is left alone until the time
-    /// after. Returns whether its time has come.
+    /// Starts the task if its time has come. If the last run has not ended, the new one is
+    /// skipped. Returns whether the time has come.
     pub(super) fn start<F>(&mut self, now: Instant, task: impl FnOnce() -> F) -> bool
     where
         F: Future<Output = ()> + Send + 'static,
@@ -33,7 +33,7 @@ impl Periodic {
         let is_due = now >= self.next;
         if is_due {
             self.next = now + self.every;
-            // Takes out the one that has ended, also by a panic.
+            // Removes the last run if it has ended, also after a panic.
             self.running.try_join_next();
             if self.running.is_empty() {
                 self.running.spawn(task());
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn it_never_runs_twice_at_once_and_ends_with_its_owner() {
+    async fn one_run_at_a_time_until_the_owner_drops_it() {
         let second = Duration::from_secs(1);
         let mut periodic = Periodic::new(second, Instant::now());
         let runs = Arc::new(AtomicU32::new(0));

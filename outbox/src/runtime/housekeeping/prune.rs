@@ -1,4 +1,4 @@
-//! Removing finished records, old commands and old messages.                                 (I/O)
+//! Removes finished records, old commands and old messages.                                  (I/O)
 
 use std::{sync::Arc, time::Duration};
 
@@ -11,11 +11,13 @@ use crate::{
 
 pub(super) const EVERY: Duration = Duration::from_secs(60);
 
-/// Removes everything that is older than it is to be kept. The next run removes what this one did
-/// not.
+/// Removes all rows that are older than their retention. After an error the next run continues.
 pub(super) async fn prune<Db: Database>(outbox: Outbox<Db>, fence: Arc<Fence>) {
-    let (pruned, forgotten) = tokio::join!(prune_records(&outbox, &fence), forget(&outbox));
-    for error in [pruned.err(), forgotten.err()].into_iter().flatten() {
+    let (records, others) = tokio::join!(
+        prune_records(&outbox, &fence),
+        prune_commands_and_messages(&outbox)
+    );
+    for error in [records.err(), others.err()].into_iter().flatten() {
         database_error(Operation::Prune);
         let (operation, error) = (Operation::Prune.as_str(), anyhow::Error::from(error));
         tracing::warn!(
@@ -30,7 +32,7 @@ pub(super) async fn prune<Db: Database>(outbox: Outbox<Db>, fence: Arc<Fence>) {
 async fn prune_records<Db: Database>(outbox: &Outbox<Db>, fence: &Fence) -> Result<()> {
     let time = match outbox.inner.config.processing.retention {
         Retention::For(time) => time,
-        // Records that were discarded, or kept under another setting.
+        // Removes records that were discarded, or kept under another setting.
         Retention::Delete => Duration::ZERO,
         Retention::Forever => return Ok(()),
     };
@@ -42,8 +44,8 @@ async fn prune_records<Db: Database>(outbox: &Outbox<Db>, fence: &Fence) -> Resu
     Ok(())
 }
 
-/// Removes commands and messages. Every process does; what one has removed the others do not find.
-async fn forget<Db: Database>(outbox: &Outbox<Db>) -> Result<()> {
+/// Removes commands and messages. Every process does this, for all of them.
+async fn prune_commands_and_messages<Db: Database>(outbox: &Outbox<Db>) -> Result<()> {
     let operations = outbox.operations();
     if let Some(time) = outbox.inner.command_retention {
         operations.prune_commands(time).await?;

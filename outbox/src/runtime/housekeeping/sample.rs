@@ -1,4 +1,4 @@
-//! Gauges of the database.                                                                    (I/O)
+//! Samples the database for gauges.                                                           (I/O)
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,10 +10,10 @@ use crate::{
     store::Database,
 };
 
-/// A sample takes milliseconds. One that takes five seconds is given up.
+/// A sample takes milliseconds. After five seconds it is cancelled.
 const SAMPLE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// After an error the gauges stay as they are; the dispatcher logs errors of its own statements.
+/// Sets the gauges. An error is not logged, and leaves the gauges as they are.
 pub(super) async fn sample<Db: Database>(outbox: Outbox<Db>, gauges: Arc<Gauges>) {
     match timeout(SAMPLE_TIMEOUT, outbox.operations().overview()).await {
         Ok(Ok(overview)) => gauges.set_overview(&overview),

@@ -1,11 +1,12 @@
-//! The first door: what a fetch brought goes into lanes.
+//! The first input: lanes admit the rows of a fetch.
 //!
-//! In this order: due deliveries, loaded lanes, records, runnable lanes. Memory wins over the
-//! fetch, which saw the database a moment ago.
+//! In this order: due deliveries, loaded lanes, records, runnable lanes. Memory wins over the rows
+//! of the fetch, which may be older.
 
 use std::{mem, sync::Arc};
 
-use super::{Backlog, FetchPhase, Lanes, Work, key::key_state};
+use super::Lanes;
+use crate::runtime::lane::{Backlog, FetchPhase, Work, key::key_state};
 use crate::{
     registry::HandlerIx,
     store::{FetchedDelivery, FetchedRecord, LaneName},
@@ -15,7 +16,7 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Target {
     pub(crate) handler: HandlerIx,
-    /// The fetch saw something that blocks in this lane.
+    /// The fetch saw a blocking delivery in this lane.
     pub(crate) is_blocked: bool,
 }
 
@@ -29,13 +30,13 @@ impl Lanes {
         mem::replace(&mut self.to_load, rest)
     }
 
-    /// The fetch failed: it brings nothing, and its lanes are to be loaded by another.
+    /// The fetch failed and returned nothing. Another fetch loads its lanes.
     pub(crate) fn fetch_failed(&mut self, to_load: Vec<LaneName>) {
         self.to_load.extend(to_load);
         self.fetch_ended();
     }
 
-    /// Everything that a fetch brought is in. What was written while it was under way leaves memory.
+    /// All rows of a fetch are admitted. Batches that were written while it ran leave memory.
     pub(crate) fn fetch_ended(&mut self) {
         if let FetchPhase::UnderWay { forget_after } =
             mem::replace(&mut self.fetch, FetchPhase::Idle)
@@ -46,10 +47,10 @@ impl Lanes {
         }
     }
 
-    /// A record that is pending, or scheduled and due. Whether it was not in memory.
+    /// Admits a record that is pending, or scheduled and due. Returns whether it was not in memory.
     pub(crate) fn admit_record(&mut self, fetched: FetchedRecord, targets: &[Target]) -> bool {
-        let FetchedRecord { part, record } = fetched;
-        let origin = self.origin(part);
+        let FetchedRecord { partition, record } = fetched;
+        let origin = self.origin(partition);
         if !self.records.admit(record.id, origin) {
             return false;
         }
@@ -68,12 +69,12 @@ impl Lanes {
                 Backlog::None
             };
             let lane = key.lane_or_insert(handler, backlog);
-            // A transactional handler beside others needs a row of its own before it runs: its
-            // transaction completes that row, and leaves the record to the others.
+            // If a record has several handlers, a transactional one needs a row of its own before
+            // it runs: its transaction completes that row, and leaves the record to the others.
             let needs_row_first = state.settings().is_transactional && targets.len() > 1;
             let joins_queue = lane.backlog() == Backlog::None && state.is_available();
             if joins_queue && !needs_row_first {
-                lane.enqueue(Work::first(Arc::clone(&record), part, handler));
+                lane.enqueue(Work::first(Arc::clone(&record), partition, handler));
             } else {
                 lane.note_parked();
                 self.outgoing.change_lane(&record.key, handler);
@@ -91,10 +92,10 @@ impl Lanes {
         true
     }
 
-    /// A delivery whose retry is due, or that was replayed. Whether it was not in memory.
+    /// Admits a delivery that is due for a retry or replayed. Returns whether it was not in memory.
     pub(crate) fn admit_due(&mut self, handler: HandlerIx, due: FetchedDelivery) -> bool {
-        let FetchedRecord { part, record } = due.fetched;
-        let origin = self.origin(part);
+        let FetchedRecord { partition, record } = due.record;
+        let origin = self.origin(partition);
         if !self.deliveries.admit((record.id, handler), origin) {
             return false;
         }
@@ -103,7 +104,7 @@ impl Lanes {
             attempt: due.attempt,
             from_row: true,
             is_detached: !due.blocking,
-            ..Work::first(Arc::clone(&record), part, handler)
+            ..Work::first(Arc::clone(&record), partition, handler)
         };
         if work.is_detached {
             self.handlers[handler].wait_for_slot(work);
@@ -111,25 +112,25 @@ impl Lanes {
             return true;
         }
         let key = key_state(&mut self.keys, origin, &record.key);
-        // The fetch may have missed what this process has parked behind it a moment ago.
-        let has_backlog = due.followed || key.lane(handler).is_some();
+        // The fetch may have missed records that this process has just parked behind it.
+        let has_backlog = due.has_followers || key.lane(handler).is_some();
         let lane = key.lane_or_insert(handler, Backlog::Blocked);
         lane.admit_due(work, has_backlog);
         self.advance(&record.key, handler);
         true
     }
 
-    /// The first parked deliveries of a lane that was to be loaded, in its order.
+    /// Admits the first parked deliveries of a lane that was loaded, in order.
     pub(crate) fn admit_loaded(
         &mut self,
         name: &LaneName,
         handler: HandlerIx,
         rows: Vec<FetchedDelivery>,
     ) {
-        if self.is_closing(name.part) {
+        if self.is_closing(name.partition) {
             return;
         }
-        let origin = self.origin(name.part);
+        let origin = self.origin(name.partition);
         let key = self.keys.get_mut(&*name.key);
         let lane = key.and_then(|key| key.lane(handler));
         let Some(lane) = lane.filter(|lane| lane.is_loading()) else {
@@ -140,16 +141,16 @@ impl Lanes {
         let rows = if is_blocked { Vec::new() } else { rows };
         let mut has_more = false;
         for (position, row) in rows.into_iter().enumerate() {
-            // Of the last row only: what follows the others is in `rows` too.
-            has_more = row.followed;
-            let record = row.fetched.record;
+            // Only the last row counts: the followers of the others are in `rows` too.
+            has_more = row.has_followers;
+            let record = row.record.record;
             if self.deliveries.contains(&(record.id, handler)) {
-                // Not forgotten yet, or due and in the queue already: to be loaded again.
+                // It is not forgotten yet, or due and in the queue: the lane is loaded again later.
                 has_more = true;
                 break;
             }
-            if !row.waiting {
-                // The rows behind it are loaded when it has ended.
+            if !row.is_waiting {
+                // The rows behind it are loaded after it ended.
                 is_blocked = position == 0;
                 has_more = true;
                 break;
@@ -158,19 +159,19 @@ impl Lanes {
             lane.enqueue(Work {
                 attempt: row.attempt,
                 from_row: true,
-                ..Work::first(Arc::new(record), name.part, handler)
+                ..Work::first(Arc::new(record), name.partition, handler)
             });
         }
         lane.loaded(is_blocked, has_more);
         self.advance(&name.key, handler);
     }
 
-    /// A lane in which, as the fetch saw it, the first parked delivery could run.
+    /// Admits a lane whose first parked delivery could run when the fetch read it.
     pub(crate) fn admit_runnable(&mut self, name: &LaneName, handler: HandlerIx) {
-        if !self.handlers[handler].is_available() || self.is_closing(name.part) {
+        if !self.handlers[handler].is_available() || self.is_closing(name.partition) {
             return;
         }
-        let origin = self.origin(name.part);
+        let origin = self.origin(name.partition);
         let key = key_state(&mut self.keys, origin, &name.key);
         let lane = key.lane_or_insert(handler, Backlog::Blocked);
         if lane.backlog() == Backlog::Blocked {

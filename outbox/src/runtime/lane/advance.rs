@@ -1,18 +1,19 @@
-//! Inside: the one thing that a lane can do next, and who gets a slot.
+//! Takes the one next step of a lane, and grants slots.
 
-use super::{Burst, FetchPhase, ForgetList, Lanes, NextStep};
+use super::Lanes;
+use crate::runtime::lane::{Burst, FetchPhase, ForgetList, NextStep};
 use crate::{registry::HandlerIx, store::LaneName};
 
 impl Lanes {
-    /// Does the one thing that a lane can do next. Nothing in a closing partition, of which
-    /// everything is forgotten before it is drained.
+    /// Takes the one next step of a lane. Does nothing in a closing partition: all of it
+    /// is forgotten before it is drained.
     pub(super) fn advance(&mut self, key: &str, handler: HandlerIx) {
         let Some(entry) = self.keys.get_mut(key) else {
             return;
         };
-        let part = entry.partition();
+        let partition = entry.partition();
         let lane = entry.lane(handler);
-        let Some(lane) = lane.filter(|_| !self.closing.contains(&part)) else {
+        let Some(lane) = lane.filter(|_| !self.closing.contains(&partition)) else {
             return;
         };
         let state = &mut self.handlers[handler];
@@ -30,13 +31,17 @@ impl Lanes {
             NextStep::Load => {
                 lane.begin_loading();
                 let (key, handler) = (key.to_owned(), state.settings().id.to_owned());
-                self.to_load.push(LaneName { part, key, handler });
+                self.to_load.push(LaneName {
+                    partition,
+                    key,
+                    handler,
+                });
             }
             NextStep::Block | NextStep::Forget => {
                 if next == NextStep::Block {
                     lane.block();
                 }
-                // A fetch that is under way may have seen rows of the lane: it stays until that ended.
+                // A fetch that is under way may have read rows of the lane, so it stays until then.
                 if lane.had_rows()
                     && let FetchPhase::UnderWay { forget_after } = &mut self.fetch
                 {
@@ -49,7 +54,7 @@ impl Lanes {
         }
     }
 
-    /// An invocation gives its slot back, and the next gets it.
+    /// Frees the slot of an invocation, and grants it to the next in line.
     pub(super) fn free_slot(&mut self, handler: HandlerIx) {
         self.handlers[handler].free_slot();
         self.grant_slots(handler);

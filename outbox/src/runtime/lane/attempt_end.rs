@@ -1,4 +1,4 @@
-//! [`AttemptEnd`]: what an attempt came to, as lanes take it.
+//! [`AttemptEnd`]: the result of an attempt, as lanes take it.
 
 use std::time::Duration;
 
@@ -7,28 +7,28 @@ use crate::{
     retry::FailedBecause,
 };
 
-/// What an attempt came to. Nothing of the user's is in it: errors are text, because the event loop
-/// must neither print nor drop what a handler returned. Workers make it, lanes use it up.
+/// The result of an attempt. It holds no value of the user: errors are text, because the event loop
+/// must neither print nor drop an error of a handler. Workers make it, lanes consume it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum AttemptEnd {
     /// The handler completed the record.
     Handled,
-    /// The handler's guard did not want the record.
+    /// The handler's guard refused the record.
     Skipped,
-    /// The handler failed for good, and its fallback completed the record.
+    /// The handler failed permanently, and its fallback completed the record.
     FellBack(Failure),
-    /// The handler failed, and `next` is to be made after `delay`.
+    /// The handler failed, and the attempt `next` follows after `delay`.
     Retry {
         delay: Duration,
         next: Attempt,
         failure: Failure,
     },
-    /// The handler failed for good.
+    /// The handler failed permanently.
     Failed {
         because: FailedBecause,
         failure: Failure,
     },
-    /// This process has no handler for the record. As if it had not run.
+    /// This process has no handler for the record. It counts as if it had not run.
     NoHandler,
 }
 

@@ -1,9 +1,9 @@
-//! [`Burst`] and [`Work`]: what lanes give to workers.
+//! [`Burst`] and [`Work`]: the invocations that lanes give to workers.
 
 use std::sync::Arc;
 
 use crate::{
-    record::{Attempt, Record},
+    record::{Attempt, Partition, Record},
     registry::HandlerIx,
 };
 
@@ -11,21 +11,21 @@ use crate::{
 #[derive(Debug, Clone)]
 pub(crate) struct Work {
     pub(crate) record: Arc<Record>,
-    pub(crate) part: u16,
+    pub(crate) partition: Partition,
     pub(crate) handler: HandlerIx,
     pub(crate) attempt: Attempt,
-    /// It was read from a delivery row. If not, it may have got a row since, or be about to.
+    /// It was read from a delivery row. Otherwise it may have got a row since, or may be about to.
     pub(crate) from_row: bool,
-    /// It is retried outside its lane: later records of the lane did not wait for it.
+    /// It is retried outside its lane: later records of the lane do not wait for it.
     pub(crate) is_detached: bool,
 }
 
 impl Work {
     /// The first attempt at a record without a delivery row.
-    pub(super) fn first(record: Arc<Record>, part: u16, handler: HandlerIx) -> Self {
+    pub(super) fn first(record: Arc<Record>, partition: Partition, handler: HandlerIx) -> Self {
         Self {
             record,
-            part,
+            partition,
             handler,
             attempt: Attempt::first(),
             from_row: false,

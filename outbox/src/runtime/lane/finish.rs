@@ -1,9 +1,10 @@
-//! The second door: what workers say about invocations.
+//! The second input: workers report the results of invocations.
 
-use super::{AttemptEnd, Lane, Lanes, Work, rows::rows_after};
+use super::Lanes;
+use crate::runtime::lane::{AttemptEnd, Lane, Work, rows::rows_after};
 
 impl Lanes {
-    /// An invocation ended. The id of the record that runs next in the same burst, if one does.
+    /// An invocation ended. Returns the id of the record that runs next in the same burst, if any.
     pub(crate) fn on_finished(&mut self, work: &Work, end: AttemptEnd) -> Option<i64> {
         if work.is_detached {
             self.add_outcome(work, false, end);
@@ -18,8 +19,8 @@ impl Lanes {
         None
     }
 
-    /// The record that runs next. `None` if the burst has ended, or the lane is not in memory because
-    /// its partition was lost.
+    /// Returns the record that runs next. `None` if the burst has ended, or if the lane is not in
+    /// memory because its partition was lost.
     fn finished_in_lane(&mut self, work: &Work, end: AttemptEnd) -> Option<i64> {
         let (id, handler) = (work.record.id, work.handler);
         let key = self.keys.get_mut(&*work.record.key)?;
@@ -44,7 +45,7 @@ impl Lanes {
         if is_blocked {
             self.park(&work.record.key, handler, Lane::block_queue);
         } else {
-            // Loaded before this is written, the lane would seem to be blocked by this record.
+            // If the lane were loaded before this is written, this record would seem to block it.
             self.lane(&work.record.key, handler)?.note_change();
             self.outgoing.change_lane(&work.record.key, handler);
         }
@@ -52,10 +53,10 @@ impl Lanes {
     }
 
     /// Adds the rows of a delivery that ended or failed. `is_new`: its record was split just now.
-    /// Whether its lane waits behind it.
+    /// Returns whether its lane waits behind it.
     fn add_outcome(&mut self, work: &Work, is_new: bool, end: AttemptEnd) -> bool {
         let handler = self.handlers[work.handler].settings();
-        // A detached one has let the others pass.
+        // The lane does not wait for a detached delivery.
         let holds_lane = self.stop_on_failure && !work.is_detached;
         let (row, failure) = rows_after(work, handler.id, end, holds_lane, handler.skips_failed);
         let is_blocked = row.blocking;
@@ -63,12 +64,12 @@ impl Lanes {
         is_blocked
     }
 
-    /// An invocation was not started: this process may no longer own it, or the worker ended its
-    /// burst. It is the first of its lane again.
+    /// An invocation was not started, because this process may no longer own its partition, or
+    /// because the worker ended the burst early. Its record is the first of its lane again.
     pub(crate) fn on_not_started(&mut self, work: Work) {
         let (id, handler) = (work.record.id, work.handler);
         if work.is_detached {
-            if self.is_closing(work.part) || !self.is_available(handler) {
+            if self.is_closing(work.partition) || !self.is_available(handler) {
                 // It is still due in the database.
                 self.outgoing.forget_delivery(id, handler);
             } else {
@@ -84,19 +85,25 @@ impl Lanes {
         self.free_slot(handler);
     }
 
-    /// The lane does what it can do next, behind the lanes that wait for a slot. What was in the
-    /// burst and was not started leaves memory if the partition was closed or the handler paused
-    /// meanwhile, like everything that waited then.
+    /// Takes the next step of the lane; it waits for a slot behind the other lanes. If the
+    /// partition was closed or the handler paused meanwhile, the records of the burst that were not
+    /// started leave memory, as all waiting records did then.
     fn burst_ended(&mut self, work: &Work) {
         let (key, handler) = (&*work.record.key, work.handler);
-        let lane = self.lane(key, handler);
-        let is_queued = lane.is_some_and(|lane| lane.queue_len() > 0);
-        if is_queued && self.is_closing(work.part) {
-            self.close(&[work.part]);
-        } else if is_queued && !self.is_available(handler) {
-            self.park(key, handler, Lane::block_queue);
-        } else {
+        let (is_closing, is_available) =
+            (self.is_closing(work.partition), self.is_available(handler));
+        // Checked first, because looking up the lane costs more.
+        let may_leave = is_closing || !is_available;
+        if !may_leave
+            || self
+                .lane(key, handler)
+                .is_none_or(|lane| lane.queue_len() == 0)
+        {
             self.advance(key, handler);
+        } else if is_closing {
+            self.close(&[work.partition]);
+        } else {
+            self.park(key, handler, Lane::block_queue);
         }
     }
 }

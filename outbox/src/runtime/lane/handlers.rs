@@ -3,39 +3,40 @@
 use std::{collections::VecDeque, mem};
 
 use super::Work;
+use crate::record::Partition;
 
-/// What does not change while lanes live, of one handler.
+/// The settings of one handler. They do not change.
 #[derive(Debug, Clone)]
 pub(crate) struct HandlerSettings {
-    /// The stored id.
+    /// The id, as it is stored.
     pub(crate) id: &'static str,
     /// How many of its invocations may run at once in this process.
     pub(crate) concurrency: u32,
-    /// A record that failed for good lets the records behind it run.
+    /// A record that failed permanently does not block the records behind it.
     pub(crate) skips_failed: bool,
     /// The handler completes its records itself, in its own transaction.
     pub(crate) is_transactional: bool,
 }
 
-/// A handler: whether it may run, its slots, and what waits for one. Only lanes write it.
+/// A handler: whether it may run, its slots, and the lanes that wait for one. Only lanes write it.
 ///
-/// Slots are granted in the order of waiting: a lane that ended its burst waits behind the lanes
-/// that wait already, so one busy key does not keep the others from running.
+/// Slots are granted in the order of waiting. A lane whose burst ended goes behind the lanes that
+/// wait already, so a busy key does not delay the others.
 #[derive(Debug)]
 pub(super) struct HandlerState {
     settings: HandlerSettings,
     availability: Availability,
     slots_in_use: u32,
-    /// How many records a lane may run with one slot now.
+    /// The length of the next burst, in records.
     burst: usize,
     max_burst: usize,
-    /// Lanes that could run if there were a slot, by their first record. A lane is in here once,
-    /// while it is `AwaitingSlot`.
+    /// The first record of each lane that waits for a slot. A lane is in here once, while it is
+    /// `AwaitingSlot`.
     waiting: VecDeque<Work>,
-    /// Deliveries outside their lanes that wait for a slot.
+    /// Detached deliveries that wait for a slot.
     detached: VecDeque<Work>,
-    /// Lanes of it that could run may be in the database only: they were evicted, or a fetch found
-    /// more than its limit.
+    /// Some runnable lanes of it may be in the database only: they were evicted, or a search
+    /// reached its limit.
     needs_refill: bool,
 }
 
@@ -73,12 +74,12 @@ impl HandlerState {
         self.availability == Availability::Here
     }
 
-    /// The availability before.
+    /// Returns the availability before.
     pub(super) fn set_availability(&mut self, availability: Availability) -> Availability {
         mem::replace(&mut self.availability, availability)
     }
 
-    /// Whether a fetch is to look for lanes of it that could run. Not while lanes in memory wait.
+    /// Whether a fetch should search for runnable lanes of it. Not while lanes in memory wait.
     pub(super) fn needs_refill(&self) -> bool {
         self.needs_refill && self.is_available() && !self.has_waiting()
     }
@@ -88,17 +89,17 @@ impl HandlerState {
     }
 }
 
-/// Slots. No other place grants and frees them.
+/// Slots. Only these methods grant and free them.
 impl HandlerState {
-    /// Takes a slot, unless all are in use or something waits for one.
+    /// Takes a slot, unless all are in use or a lane or delivery waits for one.
     pub(super) fn try_take_slot(&mut self) -> bool {
         let is_free = self.has_free_slot() && !self.has_waiting();
         self.slots_in_use += u32::from(is_free);
         is_free
     }
 
-    /// Takes a slot for what waits for one: detached deliveries first, then lanes in the order in
-    /// which they came. `None` if no slot is free or nothing waits.
+    /// Takes a slot for the next in line: detached deliveries first, then lanes in the order of
+    /// waiting. `None` if no slot is free or nothing waits.
     pub(super) fn take_slot_for_next(&mut self) -> Option<Work> {
         if !self.has_free_slot() {
             return None;
@@ -123,21 +124,21 @@ impl HandlerState {
         }
     }
 
-    /// How many lanes wait.
+    /// How many lanes wait for a slot.
     pub(super) fn waiting_lanes(&self) -> usize {
         self.waiting.len()
     }
 
-    /// The lane that came last no longer waits.
+    /// Removes the lane that began to wait last.
     pub(super) fn take_last_waiting(&mut self) -> Option<Work> {
         self.waiting.pop_back()
     }
 
-    /// Nothing of these partitions waits any longer. Returns the detached deliveries among it.
-    pub(super) fn take_waiting(&mut self, of: impl Fn(u16) -> bool) -> VecDeque<Work> {
-        self.waiting.retain(|first| !of(first.part));
+    /// Removes the lanes and deliveries of these partitions. Returns the detached deliveries.
+    pub(super) fn take_waiting(&mut self, of: impl Fn(Partition) -> bool) -> VecDeque<Work> {
+        self.waiting.retain(|first| !of(first.partition));
         let all = mem::take(&mut self.detached).into_iter();
-        let (taken, kept) = all.partition(|work| of(work.part));
+        let (taken, kept) = all.partition(|work| of(work.partition));
         self.detached = kept;
         taken
     }

@@ -1,9 +1,6 @@
-//! [`KeyState`]: everything of one key.
+//! [`KeyState`]: the lanes and whole records of one key.
 
-use std::{
-    collections::{HashSet, VecDeque},
-    sync::Arc,
-};
+use std::{collections::VecDeque, sync::Arc};
 
 use hashbrown::{HashMap, hash_map::EntryRef};
 use smallvec::SmallVec;
@@ -12,14 +9,14 @@ use super::{
     Backlog, Generation, HandlerState, Lane, Memory, Origin, Outgoing, Target, rows::waiting_row,
 };
 use crate::{
-    record::{Attempt, Record},
+    record::{Attempt, Partition, Record},
     registry::{HandlerIx, PerHandler},
 };
 
-/// The keys of which something is in memory, by name.
+/// The keys that have records in memory, by name.
 pub(super) type Keys = HashMap<Box<str>, KeyState>;
 
-/// Everything of one key. In memory only while something of it is.
+/// The lanes and whole records of one key. Exists only while one of them is in memory.
 #[derive(Debug)]
 pub(super) struct KeyState {
     origin: Origin,
@@ -33,11 +30,11 @@ pub(super) struct KeyState {
 struct WholeRecord {
     record: Arc<Record>,
     unfinished: SmallVec<[HandlerIx; 4]>,
-    /// A handler has ended it, which only memory knows.
+    /// A handler has completed it, which only memory knows.
     partly_done: bool,
 }
 
-/// The key with this name, made if nothing of it is in memory.
+/// The key with this name. It is made if it is not in memory.
 pub(super) fn key_state<'a>(keys: &'a mut Keys, origin: Origin, name: &str) -> &'a mut KeyState {
     let new = || KeyState {
         origin,
@@ -51,11 +48,11 @@ pub(super) fn key_state<'a>(keys: &'a mut Keys, origin: Origin, name: &str) -> &
 }
 
 impl KeyState {
-    pub(super) fn partition(&self) -> u16 {
+    pub(super) fn partition(&self) -> Partition {
         self.origin.partition
     }
 
-    /// Whether it is in memory since this generation or an earlier one.
+    /// Whether it has been in memory since this generation or an earlier one.
     pub(super) fn is_of(&self, generation: Generation) -> bool {
         self.origin.generation <= generation
     }
@@ -72,7 +69,7 @@ impl KeyState {
         self.lanes.iter_mut().find(|lane| lane.handler() == handler)
     }
 
-    /// The lane, made with this backlog if it is not in memory.
+    /// The lane of this handler. It is made with this backlog if it is not in memory.
     pub(super) fn lane_or_insert(&mut self, handler: HandlerIx, backlog: Backlog) -> &mut Lane {
         let found = self.lanes.iter().position(|lane| lane.handler() == handler);
         let at = found.unwrap_or_else(|| {
@@ -82,14 +79,14 @@ impl KeyState {
         &mut self.lanes[at]
     }
 
-    /// Forgets a lane of which nothing is in memory. Whether nothing of the key is, then.
+    /// Forgets the lane if it is forgettable. Returns whether the key is empty then.
     pub(super) fn remove_if_forgettable(&mut self, handler: HandlerIx) -> bool {
         self.lanes
             .retain(|lane| lane.handler() != handler || !lane.is_forgettable());
         self.lanes.is_empty() && self.whole.is_empty()
     }
 
-    /// A record without delivery rows, for these handlers.
+    /// Adds a record without delivery rows, for these handlers.
     pub(super) fn add_whole(&mut self, record: Arc<Record>, targets: &[Target]) {
         self.whole.push_back(WholeRecord {
             record,
@@ -98,8 +95,8 @@ impl KeyState {
         });
     }
 
-    /// A handler completed a whole record. Whether all of its handlers have. `None` if the record
-    /// is not whole.
+    /// A handler completed a whole record. Returns whether all of its handlers have, or `None` if
+    /// the record is not whole.
     pub(super) fn completed_by(&mut self, id: i64, handler: HandlerIx) -> Option<bool> {
         let at = self.whole.iter().position(|whole| whole.record.id == id)?;
         let whole = &mut self.whole[at];
@@ -112,13 +109,13 @@ impl KeyState {
         Some(is_complete)
     }
 
-    /// The record has no delivery rows.
+    /// Whether the record has no delivery rows.
     pub(super) fn is_whole(&self, id: i64) -> bool {
         self.whole.iter().any(|whole| whole.record.id == id)
     }
 
-    /// Gives every whole record its delivery rows, all of a key and in order: a lane that has rows
-    /// has them for everything that it holds, so that after a crash nothing overtakes.
+    /// Gives every whole record of the key its delivery rows, in order. If one record of a lane has
+    /// a row, all of its records have one, so that their order survives a crash.
     pub(super) fn split(
         &mut self,
         handlers: &PerHandler<HandlerState>,
@@ -138,32 +135,37 @@ impl KeyState {
         self.lanes.iter_mut().for_each(Lane::got_rows);
     }
 
-    /// A whole record has handlers that have ended it.
+    /// Whether some handlers have completed a whole record.
     pub(super) fn has_partly_done(&self) -> bool {
         self.whole.iter().any(|whole| whole.partly_done)
     }
 
-    /// A whole record has handlers that have ended it, or run, beside others that have not.
+    /// Whether one of several handlers has completed a whole record, or may complete it soon.
     pub(super) fn may_become_partly_done(&self) -> bool {
-        let running = self.burst_records();
         self.whole.iter().any(|whole| {
-            let is_running = running.contains(&whole.record.id);
-            whole.partly_done || whole.unfinished.len() > 1 && is_running
+            let is_shared = whole.unfinished.len() > 1;
+            whole.partly_done || is_shared && is_running(&self.lanes, whole.record.id)
         })
     }
 
-    /// Whole records that do not run leave the key.
+    /// Removes the whole records that do not run, and returns their ids.
     pub(super) fn take_not_running(&mut self) -> Vec<i64> {
-        let running = self.burst_records();
-        let ids = self.whole.iter().map(|whole| whole.record.id);
-        let taken = ids.filter(|id| !running.contains(id)).collect();
-        self.whole
-            .retain(|whole| running.contains(&whole.record.id));
+        let mut taken = Vec::new();
+        self.whole.retain(|whole| {
+            let is_kept = is_running(&self.lanes, whole.record.id);
+            if !is_kept {
+                taken.push(whole.record.id);
+            }
+            is_kept
+        });
         taken
     }
+}
 
-    /// The records of all bursts that run.
-    fn burst_records(&self) -> HashSet<i64> {
-        self.lanes.iter().flat_map(Lane::burst_records).collect()
-    }
+/// Whether a burst of one of these lanes has the record. No set: a shutdown asks this for every key in
+/// memory, and hardly any of them runs.
+fn is_running(lanes: &[Lane], id: i64) -> bool {
+    lanes
+        .iter()
+        .any(|lane| lane.burst_records().any(|one| one == id))
 }

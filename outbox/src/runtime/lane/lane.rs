@@ -8,30 +8,30 @@ use std::{
 use super::{Activity, Backlog, Burst, State as _, Work};
 use crate::registry::HandlerIx;
 
-/// How many records of a long queue stay when memory is full: as many as are loaded of a parked lane
-/// at once.
+/// When memory is full, the first 32 records of a long queue stay: one fetch loads as many of a
+/// parked lane.
 pub(super) const KEEP_QUEUED: usize = 32;
 
-/// The records of one key for one handler. In memory only while something of it is: the database
-/// knows everything that a lane forgets. Every transition of its two states is one method.
+/// The records of one key for one handler. A lane that memory does not need is forgotten, because the
+/// database has all of it. Every transition of its two states is one method.
 #[derive(Debug)]
 pub(super) struct Lane {
     handler: HandlerIx,
     activity: Activity,
     backlog: Backlog,
-    /// Oldest first. What runs stays in front until it ended.
+    /// Oldest first. Running records stay in front until they end.
     queue: VecDeque<Work>,
-    /// Changes of its rows that are not written yet. Its backlog is loaded only when there are none.
+    /// Unwritten changes of its rows. Its backlog is loaded only when there are none.
     unwritten_changes: u32,
-    /// A row of this lane existed, or was about to, since the lane is in memory. A fetch under way
-    /// may have seen the lane before our last write, so the lane stays until that fetch ended.
+    /// The lane had a row, or was about to get one, at some time since it is in memory. A fetch
+    /// under way may have read it before the last write, so the lane stays until that fetch ends.
     had_rows: bool,
 }
 
 /// Takes records out of the queue of a lane.
 pub(super) type TakeFromQueue = fn(&mut Lane) -> Drain<'_, Work>;
 
-/// The one thing that a lane can do next.
+/// The one next step of a lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NextStep {
     Wait,
@@ -53,7 +53,7 @@ impl Lane {
         }
     }
 
-    /// What it can do next, in a partition that is open. [`advance`](super::Lanes::advance) does it.
+    /// The next step, if its partition is open. [`advance`](super::Lanes::advance) takes it.
     pub(super) fn next_step(&self, is_available: bool) -> NextStep {
         if self.activity != Activity::Idle {
             return NextStep::Wait;
@@ -72,7 +72,7 @@ impl Lane {
         }
     }
 
-    /// Its first record waits for a slot: that record.
+    /// Waits for a slot. Returns the first record, which stands for the lane.
     pub(super) fn await_slot(&mut self) -> Option<Work> {
         let first = self.queue.front()?.clone();
         self.activity.set(Activity::AwaitingSlot);
@@ -89,7 +89,7 @@ impl Lane {
         Some(Burst { first, rest })
     }
 
-    /// The record that runs ended. Returns the record that runs next, with the same slot.
+    /// The running record ended. Returns the id of the record that runs next with the same slot.
     pub(super) fn first_ended(&mut self, is_completed: bool) -> Option<i64> {
         let rest = NonZeroUsize::new(self.running_count().saturating_sub(1));
         self.queue.pop_front();
@@ -100,7 +100,7 @@ impl Lane {
         self.burst_records().next()
     }
 
-    /// The rest of the burst was not started.
+    /// The worker did not start the rest of the burst.
     pub(super) fn stop_burst(&mut self) {
         self.activity.set(Activity::Idle);
     }
@@ -121,7 +121,7 @@ impl Lane {
         });
     }
 
-    /// Something of it is to be written. Goes with [`change_written`](Self::change_written).
+    /// A change of its rows is to be written; [`change_written`](Self::change_written) follows.
     pub(super) fn note_change(&mut self) {
         self.unwritten_changes += 1;
         self.had_rows = true;
@@ -136,8 +136,8 @@ impl Lane {
         self.backlog.set(Backlog::Loading { grew: false });
     }
 
-    /// Its parked deliveries were loaded: those that may run are in the queue. `is_blocked`: the
-    /// first may not run now. `has_more`: others follow in the database.
+    /// Its parked deliveries were loaded, and the runnable ones are in the queue. `is_blocked`: the
+    /// first must not run now. `has_more`: others follow in the database.
     pub(super) fn loaded(&mut self, is_blocked: bool, has_more: bool) {
         let grew = self.backlog == Backlog::Loading { grew: true };
         if is_blocked {
@@ -147,8 +147,8 @@ impl Lane {
         }
     }
 
-    /// The delivery that blocked the lane is due, and is the next to run. `has_backlog`: others
-    /// stand behind it. A lane that is not blocked has loaded it, or will: it joins the queue.
+    /// The delivery that blocked the lane is due and runs next. `has_backlog`: others follow it. A
+    /// lane that is not blocked has loaded it, or is about to, so it joins the queue.
     pub(super) fn admit_due(&mut self, due: Work, has_backlog: bool) {
         if self.backlog != Backlog::Blocked {
             return self.enqueue(due);
@@ -177,29 +177,29 @@ impl Lane {
         });
     }
 
-    /// Its partition is closing, and rows of it left memory.
+    /// Its partition is closing, and some of its rows left memory.
     pub(super) fn closed(&mut self) {
         self.note_change();
         self.backlog.set(Backlog::Parked);
     }
 
-    /// Its partition is open again. What was being loaded was thrown away.
+    /// Its partition is open again. Rows that were being loaded were ignored.
     pub(super) fn reopened(&mut self) {
         if self.is_loading() {
             self.backlog.set(Backlog::Parked);
         }
     }
 
-    /// The lane waits behind a delivery in the database, and everything that does not run leaves the
-    /// queue. The caller takes the lane out of the queue for slots.
+    /// The lane waits behind a delivery in the database, and all records that do not run leave the
+    /// queue. The caller removes the lane from the queue for slots.
     pub(super) fn block_queue(&mut self) -> Drain<'_, Work> {
         self.block();
         self.note_change();
         self.drain_not_running()
     }
 
-    /// Everything that does not run leaves the queue. The caller takes the lane out of the queue
-    /// for slots.
+    /// All records that do not run leave the queue. The caller removes the lane from the queue for
+    /// slots.
     pub(super) fn drain_not_running(&mut self) -> Drain<'_, Work> {
         if self.activity == Activity::AwaitingSlot {
             self.activity.set(Activity::Idle);
@@ -213,15 +213,15 @@ impl Lane {
         self.queue.len().saturating_sub(kept)
     }
 
-    /// The end of a long queue leaves it. The lane keeps its slot, or its place among those that
-    /// wait for one.
+    /// Removes the end of a long queue. The lane keeps its slot, or its position among the lanes
+    /// that wait for one.
     pub(super) fn park_tail(&mut self) -> Drain<'_, Work> {
         self.note_parked();
         let kept = self.queue.len() - self.tail_len(KEEP_QUEUED);
         self.queue.drain(kept..)
     }
 
-    /// Everything in the queue has a delivery row now, or is about to.
+    /// Every record in the queue has a delivery row, or is about to get one.
     pub(super) fn got_rows(&mut self) {
         self.had_rows = true;
     }
@@ -261,18 +261,18 @@ impl Lane {
         }
     }
 
-    /// The record with this id is the first of the burst, so it has certainly started.
+    /// Whether this record is the first of the burst, so that it has certainly started.
     pub(super) fn is_running(&self, id: i64) -> bool {
         self.burst_records().next() == Some(id)
     }
 
-    /// The records of the burst that runs: each of them may have started.
+    /// The ids of the running burst. Each of its records may have started.
     pub(super) fn burst_records(&self) -> impl Iterator<Item = i64> {
         let burst = self.queue.iter().take(self.running_count());
         burst.map(|work| work.record.id)
     }
 
-    /// Nothing of it is in memory that the database does not know.
+    /// Whether the database has everything that memory has of this lane.
     pub(super) fn is_forgettable(&self) -> bool {
         self.next_step(true) == NextStep::Forget
     }

@@ -1,19 +1,35 @@
-//! [`Lanes`]: the façade, its fields and small questions.
+//! [`Lanes`]: all lanes of this process; its fields and small questions.
+
+// Child modules, because only a child sees the private fields.
+#[path = "admit.rs"]
+mod admit;
+#[path = "advance.rs"]
+mod advance;
+#[path = "finish.rs"]
+mod finish;
+#[path = "park.rs"]
+mod park;
+#[path = "partitions.rs"]
+mod partitions;
+#[path = "written.rs"]
+mod written;
 
 use std::{collections::BTreeSet, mem};
 
 use hashbrown::HashSet;
 
+pub(crate) use self::admit::Target;
 use super::{
     Burst, FetchPhase, Generation, HandlerSettings, HandlerState, Keys, Lane, Memory, Origin,
     Outgoing,
 };
 use crate::{
+    record::Partition,
     registry::{HandlerIx, PerHandler},
     store::{InMemory, LaneName},
 };
 
-/// What does not change while lanes live.
+/// The settings of all lanes. They do not change.
 #[derive(Debug, Clone)]
 pub(crate) struct LaneSettings {
     /// Later records of a lane wait behind one that failed (`stop-on-first-failure`).
@@ -23,25 +39,24 @@ pub(crate) struct LaneSettings {
     pub(crate) handlers: PerHandler<HandlerSettings>,
 }
 
-/// All lanes of the partitions that this process owns. The doors of this room share its fields;
-/// nobody outside the room sees them.
+/// All lanes of the partitions that this process owns. The files of this folder share its fields.
 #[derive(Debug)]
 pub(crate) struct Lanes {
-    pub(super) stop_on_failure: bool,
-    pub(super) keys: Keys,
-    pub(super) handlers: PerHandler<HandlerState>,
+    stop_on_failure: bool,
+    keys: Keys,
+    handlers: PerHandler<HandlerState>,
     /// Records that were read as pending or scheduled.
-    pub(super) records: Memory<i64>,
-    pub(super) deliveries: Memory<(i64, HandlerIx)>,
-    pub(super) generation: Generation,
-    pub(super) outgoing: Outgoing,
-    /// Bursts that have their slots, to be started.
-    pub(super) ready: Vec<Burst>,
+    records: Memory<i64>,
+    deliveries: Memory<(i64, HandlerIx)>,
+    generation: Generation,
+    outgoing: Outgoing,
+    /// Bursts to start. They have their slots.
+    ready: Vec<Burst>,
     /// Lanes whose parked deliveries the next fetch loads.
-    pub(super) to_load: Vec<LaneName>,
-    /// Partitions that are to be released: nothing is started in them.
-    pub(super) closing: BTreeSet<u16>,
-    pub(super) fetch: FetchPhase,
+    to_load: Vec<LaneName>,
+    /// Partitions that will be released: nothing is started in them.
+    closing: BTreeSet<Partition>,
+    fetch: FetchPhase,
 }
 
 impl Lanes {
@@ -69,7 +84,7 @@ impl Lanes {
     }
 
     /// All lanes, each with its key.
-    pub(super) fn lanes(&self) -> impl Iterator<Item = (&str, &Lane)> {
+    fn lanes(&self) -> impl Iterator<Item = (&str, &Lane)> {
         let keys = self.keys.iter();
         keys.flat_map(|(name, key)| key.lanes().iter().map(|lane| (&**name, lane)))
     }
@@ -82,14 +97,16 @@ impl Lanes {
     /// Records that were read as pending or scheduled.
     pub(crate) fn records_in_memory(&self) -> Vec<InMemory> {
         let records = self.records.iter();
-        records.map(|(id, part)| InMemory { part, id }).collect()
+        records
+            .map(|(id, partition)| InMemory { partition, id })
+            .collect()
     }
 
     pub(crate) fn deliveries_in_memory(&self) -> HashSet<(i64, HandlerIx)> {
         self.deliveries.iter().map(|(id, _)| id).collect()
     }
 
-    /// Bursts to start now. They have their slots already.
+    /// Takes the bursts to start now. They have their slots already.
     pub(crate) fn take_bursts(&mut self) -> Vec<Burst> {
         mem::take(&mut self.ready)
     }
@@ -98,12 +115,12 @@ impl Lanes {
         !self.ready.is_empty()
     }
 
-    /// How many records of the next batch are simply completed.
+    /// How many whole records the next batch completes.
     pub(crate) fn completions(&self) -> usize {
         self.outgoing.completions()
     }
 
-    /// Whether the next batch has nothing but completed records in it.
+    /// Whether the next batch contains only completed records.
     pub(crate) fn has_only_completions(&self) -> bool {
         self.outgoing.has_only_completions()
     }
@@ -112,23 +129,23 @@ impl Lanes {
         !self.to_load.is_empty()
     }
 
-    /// Keys in memory in which something blocks, or may once it is written, each with its partition:
-    /// those with a lane that has rows, or had some since it is in memory.
-    pub(crate) fn blocking_keys(&self) -> impl Iterator<Item = (u16, &str)> {
+    /// The keys in memory in which a delivery blocks, or may block once it is written, each with
+    /// its partition: those with a lane that has rows, or had some since it is in memory.
+    pub(crate) fn blocking_keys(&self) -> impl Iterator<Item = (Partition, &str)> {
         let keys = self.keys.iter();
         keys.filter(|(_, key)| key.lanes().iter().any(Lane::had_rows))
             .map(|(name, key)| (key.partition(), &**name))
     }
 
-    /// Of something that is read now.
-    pub(super) fn origin(&self, partition: u16) -> Origin {
+    /// The origin of a record that is read now.
+    fn origin(&self, partition: Partition) -> Origin {
         Origin {
             partition,
             generation: self.generation,
         }
     }
 
-    pub(super) fn lane(&mut self, key: &str, handler: HandlerIx) -> Option<&mut Lane> {
+    fn lane(&mut self, key: &str, handler: HandlerIx) -> Option<&mut Lane> {
         self.keys.get_mut(key)?.lane(handler)
     }
 
@@ -137,7 +154,7 @@ impl Lanes {
         !self.outgoing.is_empty()
     }
 
-    /// What is left in memory, if anything is.
+    /// Everything in memory as text, or `None` if memory is empty.
     #[cfg(test)]
     pub(crate) fn leftovers(&self) -> Option<String> {
         let is_fetching = matches!(&self.fetch, FetchPhase::UnderWay { forget_after } if !forget_after.is_empty());

@@ -4,21 +4,23 @@ use std::hash::Hash;
 
 use hashbrown::{HashMap, hash_map::Entry};
 
-/// Grows when partitions are lost. What was taken to be written in an older generation says nothing
-/// about what was read in a newer one.
+use crate::record::Partition;
+
+/// Grows when partitions are lost. A batch of an older generation says nothing about records that
+/// were read in a newer one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Generation(pub(super) u32);
 
-/// Where something in memory came from: its partition, and since when it is here.
+/// The partition of a record or key in memory, and the generation in which it was read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Origin {
-    pub(super) partition: u16,
+    pub(super) partition: Partition,
     pub(super) generation: Generation,
 }
 
-/// Which records or deliveries are in memory. They stay until what became of them is written and no
-/// fetch is under way that started before: such a fetch may bring them again, and they must not
-/// start again. Dropped, everything is read again.
+/// The records or deliveries in memory. They stay until their results are written and no fetch is
+/// under way that started before: such a fetch may return them again, and they must not start
+/// again. After it is dropped, the event loop reads everything again.
 #[derive(Debug)]
 pub(super) struct Memory<Id> {
     origins: HashMap<Id, Origin>,
@@ -33,11 +35,11 @@ impl<Id: Copy + Eq + Hash> Memory<Id> {
         }
     }
 
-    /// It was read, or its record is split. Whether it was not in memory.
+    /// Adds a record or delivery that was read or split. Returns whether it was not in memory.
     pub(super) fn admit(&mut self, id: Id, origin: Origin) -> bool {
         let is_new = self.origins.try_insert(id, origin).is_ok();
         if is_new {
-            let at = usize::from(origin.partition);
+            let at = origin.partition.index();
             if self.per_partition.len() <= at {
                 self.per_partition.resize(at + 1, 0);
             }
@@ -46,24 +48,24 @@ impl<Id: Copy + Eq + Hash> Memory<Id> {
         is_new
     }
 
-    /// What a batch of this generation was about leaves memory, unless it was read again since.
+    /// Forgets the rows of a batch of this generation, unless they were read again since.
     pub(super) fn forget(&mut self, ids: &[Id], generation: Generation) {
         for id in ids {
             if let Entry::Occupied(entry) = self.origins.entry(*id)
                 && entry.get().generation <= generation
             {
                 let origin = entry.remove();
-                self.per_partition[usize::from(origin.partition)] -= 1;
+                self.per_partition[origin.partition.index()] -= 1;
             }
         }
     }
 
-    /// Everything of these partitions leaves memory.
-    pub(super) fn drop_partitions(&mut self, lost: &[u16]) {
+    /// Forgets everything of these partitions.
+    pub(super) fn drop_partitions(&mut self, lost: &[Partition]) {
         self.origins
             .retain(|_, origin| !lost.contains(&origin.partition));
         for partition in lost {
-            if let Some(count) = self.per_partition.get_mut(usize::from(*partition)) {
+            if let Some(count) = self.per_partition.get_mut(partition.index()) {
                 *count = 0;
             }
         }
@@ -73,9 +75,9 @@ impl<Id: Copy + Eq + Hash> Memory<Id> {
         self.origins.len()
     }
 
-    /// How many there are of one partition.
-    pub(super) fn count(&self, partition: u16) -> usize {
-        let count = self.per_partition.get(usize::from(partition));
+    /// How many of one partition are in memory.
+    pub(super) fn count(&self, partition: Partition) -> usize {
+        let count = self.per_partition.get(partition.index());
         count.copied().unwrap_or(0)
     }
 
@@ -84,7 +86,7 @@ impl<Id: Copy + Eq + Hash> Memory<Id> {
     }
 
     /// Everything, with its partition.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (Id, u16)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (Id, Partition)> {
         let origins = self.origins.iter();
         origins.map(|(id, origin)| (*id, origin.partition))
     }

@@ -1,42 +1,42 @@
-//! [`Outgoing`]: what is to be written, and forgotten after that.
+//! [`Outgoing`]: the changes that are to be written, and what memory forgets after that.
 
 use std::mem;
 
 use super::{Generation, Keys, Memory};
 use crate::{
-    record::DeliveryStatus,
+    record::{DeliveryStatus, Partition},
     registry::HandlerIx,
     store::{Batch, DeliveryRow, FailureRow},
 };
 
-/// The batch under construction, and what leaves memory once it is written.
+/// The batch under construction, and its list of what leaves memory once it is written.
 #[derive(Debug, Default)]
 pub(super) struct Outgoing {
     batch: Batch,
     forget: ForgetList,
 }
 
-/// What leaves memory once a batch is written.
+/// The rows and lanes that leave memory once a batch is written.
 #[derive(Debug, Default)]
 pub(super) struct ForgetList {
     pub(super) records: Vec<i64>,
     pub(super) deliveries: Vec<(i64, HandlerIx)>,
-    /// Lanes that have an unwritten change, once per change: key and handler.
+    /// Key and handler of lanes with an unwritten change, one entry per change.
     pub(super) lanes: Vec<(Box<str>, HandlerIx)>,
-    /// Handlers with lanes that can be found in the database once this is written.
+    /// Handlers with lanes that a search can find once the batch is written.
     pub(super) evicted: Vec<HandlerIx>,
 }
 
-/// A batch that was taken to be written. Goes back to `Engine::on_written`.
+/// A batch that was taken to be written. `Engine::on_written` takes it back.
 #[derive(Debug)]
 pub(crate) struct OutgoingBatch {
     outgoing: Outgoing,
-    /// Of the moment when the batch was taken.
+    /// The generation in which the batch was taken.
     generation: Generation,
 }
 
-/// Whether a fetch is under way. It may have read rows before they were written, so memory forgets
-/// what is written meanwhile only when it ends.
+/// Whether a fetch is under way. The fetch may have read the old rows, so memory forgets batches
+/// that are written meanwhile only when it ends.
 #[derive(Debug)]
 pub(super) enum FetchPhase {
     Idle,
@@ -50,14 +50,14 @@ impl Outgoing {
         self.batch.is_empty() && self.has_only_records_to_forget()
     }
 
-    /// How many records are simply completed.
+    /// How many whole records are completed.
     pub(super) fn completions(&self) -> usize {
         self.batch.completed.len()
     }
 
-    /// Nothing but completed records is to be written.
+    /// Whether only completed records are to be written.
     pub(super) fn has_only_completions(&self) -> bool {
-        self.batch.has_only_completed() && self.has_only_records_to_forget()
+        self.batch.has_only_completions() && self.has_only_records_to_forget()
     }
 
     fn has_only_records_to_forget(&self) -> bool {
@@ -79,7 +79,7 @@ impl Outgoing {
         self.forget.records.push(id);
     }
 
-    /// No handler here takes the record.
+    /// No handler of this process takes the record.
     pub(super) fn set_unhandled(&mut self, id: i64) {
         self.batch.unhandled.push(id);
         self.forget.records.push(id);
@@ -91,14 +91,14 @@ impl Outgoing {
         self.forget.records.push(id);
     }
 
-    /// A row of a record that is split.
+    /// Adds a row of a split record.
     pub(super) fn add_delivery(&mut self, row: DeliveryRow) {
         self.batch.new_deliveries.push(row);
     }
 
-    /// What an attempt made of a delivery, and its failure for the history. `is_new`: its record was
-    /// split just now, so the row is among the last that were added, and can be what it is to be
-    /// from the start.
+    /// Sets the row of a delivery after an attempt, and adds its failure to the history. `is_new`:
+    /// its record was split just now. Its row is then among the last that were added, and is
+    /// replaced there.
     pub(super) fn set_delivery(
         &mut self,
         row: DeliveryRow,
@@ -133,24 +133,26 @@ impl Outgoing {
         self.forget.evicted.push(handler);
     }
 
-    /// Drops everything about these partitions, of which nothing is in memory any more. The batch is
-    /// taken in a later generation, in which the same may be read again.
+    /// Drops everything about these partitions, which memory has forgotten. The batch will be taken
+    /// in a later generation, in which the same records may be read again.
     pub(super) fn drop_partitions(
         &mut self,
-        lost: &[u16],
+        lost: &[Partition],
         records: &Memory<i64>,
         deliveries: &Memory<(i64, HandlerIx)>,
         keys: &Keys,
     ) {
-        let is_kept = |partition: u16| !lost.contains(&partition);
+        let is_kept = |partition: Partition| !lost.contains(&partition);
         let has_record = |id: &i64| records.contains(id);
         let Self { batch, forget } = self;
         batch.completed.retain(has_record);
         batch.unhandled.retain(has_record);
         batch.split_records.retain(has_record);
-        batch.new_deliveries.retain(|row| is_kept(row.part));
-        batch.changed_deliveries.retain(|row| is_kept(row.part));
-        batch.failures.retain(|row| is_kept(row.part));
+        batch.new_deliveries.retain(|row| is_kept(row.partition));
+        batch
+            .changed_deliveries
+            .retain(|row| is_kept(row.partition));
+        batch.failures.retain(|row| is_kept(row.partition));
         forget.records.retain(has_record);
         forget.deliveries.retain(|id| deliveries.contains(id));
         forget.lanes.retain(|(key, _)| keys.contains_key(key));
@@ -167,14 +169,14 @@ impl ForgetList {
 }
 
 impl OutgoingBatch {
-    /// What is to be written.
+    /// The changes to write.
     pub(crate) fn batch(&self) -> &Batch {
         &self.outgoing.batch
     }
 
-    /// Moves what is due by as many microseconds as the database's clock is ahead of ours.
-    pub(crate) fn shift(&mut self, micros: i64) {
-        self.outgoing.batch.shift(micros);
+    /// Adds to due times how many microseconds the database's clock is ahead of this process's.
+    pub(crate) fn shift_due(&mut self, micros: i64) {
+        self.outgoing.batch.shift_due(micros);
     }
 
     pub(super) fn into_forgotten(self) -> (Generation, ForgetList) {

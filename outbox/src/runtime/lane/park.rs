@@ -1,19 +1,20 @@
-//! The fourth door, from operators and from a full memory: lanes leave memory.
+//! The fourth input, from operators and from a full memory: lanes leave memory.
 
 use std::cmp::Reverse;
 
-use super::{Availability, KEEP_QUEUED, Lane, Lanes, TakeFromQueue};
+use super::Lanes;
 use crate::registry::HandlerIx;
+use crate::runtime::lane::{Availability, KEEP_QUEUED, Lane, TakeFromQueue};
 
 impl Lanes {
-    /// A handler is paused or resumed. Its lanes leave memory when it is paused; when it is resumed,
-    /// the runnable ones have to be found again.
+    /// A handler is paused or resumed. Its lanes leave memory when it is paused; when it is
+    /// resumed, the runnable ones have to be found again.
     pub(crate) fn set_availability(&mut self, handler: HandlerIx, availability: Availability) {
         if self.handlers[handler].set_availability(availability) == availability {
             return;
         }
         match availability {
-            // Not before what was parked meanwhile is written: a search could not find it.
+            // The search follows when this batch is written, so that it finds all parked records.
             Availability::Here => self.outgoing.evict_lanes_of(handler),
             Availability::Paused => {
                 let lanes = self.park_all_lanes(handler);
@@ -26,8 +27,8 @@ impl Lanes {
         self.handlers[handler].is_available()
     }
 
-    /// Takes waiting lanes of the handler that has most of them out of memory, and the ends of long
-    /// queues, so that others find room. About `records` of each leave. Whether there were any.
+    /// Evicts waiting lanes of the handler that has most of them, and the ends of long queues. About
+    /// `records` records of each leave memory. Returns whether there were any.
     pub(crate) fn evict(&mut self, records: usize) -> bool {
         let handlers = self.handlers.iter();
         let waiting = handlers.map(|(handler, state)| (state.waiting_lanes(), handler));
@@ -38,8 +39,8 @@ impl Lanes {
         self.evict_tails(records) || parked > 0
     }
 
-    /// Parks the ends of long queues, the longest first: lanes that have a slot can hold all the room
-    /// too, with one key. They keep running, and load what was parked when they get there.
+    /// Parks the ends of long queues, the longest first: a lane with a slot can fill the memory
+    /// too, with one key. It keeps running, and loads its parked records when it needs them.
     fn evict_tails(&mut self, records: usize) -> bool {
         let tail = |lane: &Lane| lane.tail_len(KEEP_QUEUED);
         let lanes = self.lanes().filter(|(_, lane)| tail(lane) > 0);
@@ -57,7 +58,7 @@ impl Lanes {
         !tails.is_empty()
     }
 
-    /// Parks all lanes of a handler. How many had something that did not run.
+    /// Parks all lanes of a handler. Returns how many had records that did not run.
     fn park_all_lanes(&mut self, handler: HandlerIx) -> usize {
         for work in self.handlers[handler].take_waiting(|_| true) {
             // It is still due in the database.
@@ -72,8 +73,8 @@ impl Lanes {
         parked.len()
     }
 
-    /// Parks lanes that wait for a slot, the last ones first, until about that many records have left
-    /// memory. How many lanes.
+    /// Parks lanes that wait for a slot, the last ones first, until about `records` records have
+    /// left memory. Returns how many lanes were parked.
     fn park_waiting_lanes(&mut self, handler: HandlerIx, records: usize) -> usize {
         let (mut left, mut parked) = (records, 0);
         while left > 0
@@ -92,8 +93,8 @@ impl Lanes {
         parked
     }
 
-    /// Everything of the key gets rows. The records that `take` takes out of the queue of the lane
-    /// leave memory.
+    /// Gives all records of the key rows. The records that `take` removes from the queue of the
+    /// lane leave memory.
     pub(super) fn park(&mut self, key: &str, handler: HandlerIx, take: TakeFromQueue) {
         let Some(entry) = self.keys.get_mut(key) else {
             return;
@@ -107,7 +108,7 @@ impl Lanes {
         }
     }
 
-    /// Handlers that may have runnable lanes in the database, and have room for them.
+    /// Handlers that may have runnable lanes in the database, and have none waiting in memory.
     pub(crate) fn handlers_to_refill(&self) -> Vec<HandlerIx> {
         let handlers = self.handlers.iter();
         handlers
@@ -116,12 +117,12 @@ impl Lanes {
             .collect()
     }
 
-    /// There may be runnable lanes of this handler that are not in memory.
+    /// This handler may have runnable lanes that are not in memory.
     pub(crate) fn mark_for_refill(&mut self, handler: HandlerIx) {
         self.handlers[handler].set_needs_refill(true);
     }
 
-    /// A fetch searches for them. It may miss lanes that are parked from now on.
+    /// A fetch searches for these lanes. It may miss lanes that are parked from now on.
     pub(crate) fn refill_requested(&mut self, handler: HandlerIx) {
         self.handlers[handler].set_needs_refill(false);
     }

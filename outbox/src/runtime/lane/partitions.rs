@@ -1,20 +1,20 @@
-//! The fourth door, from ownership: partitions close, open again, drain, or are lost.
+//! The fourth input, from ownership: partitions close, open again, drain, or are lost.
 
 use super::Lanes;
-use crate::registry::HandlerIx;
+use crate::{record::Partition, registry::HandlerIx};
 
 impl Lanes {
-    /// Nothing more is started in these partitions. What runs is finished; what does not run leaves
-    /// memory, as the database knows it.
-    pub(crate) fn close(&mut self, partitions: &[u16]) {
+    /// Starts nothing more in these partitions. Running records finish. The others leave memory,
+    /// because the database has them.
+    pub(crate) fn close(&mut self, partitions: &[Partition]) {
         self.closing.extend(partitions);
-        let is_closing = |partition: u16| partitions.contains(&partition);
+        let is_closing = |partition: Partition| partitions.contains(&partition);
         for (name, key) in &mut self.keys {
             if !is_closing(key.partition()) {
                 continue;
             }
-            // A handler that has completed a record, or may any moment, must not run again because
-            // another handler of the same record has not.
+            // A handler that has completed a record, or may do so at any moment, must not run again
+            // because another handler of the same record has not.
             if key.may_become_partly_done() {
                 key.split(&self.handlers, &mut self.outgoing, &mut self.deliveries);
             }
@@ -22,15 +22,15 @@ impl Lanes {
                 .forget(&key.take_not_running(), self.generation);
             for lane in key.lanes_mut() {
                 let handler = lane.handler();
-                let mut has_left = false;
+                let mut has_forgotten = false;
                 for work in lane.drain_not_running() {
-                    // Only what has a row is in memory as a delivery.
+                    // Only a record with a row is in memory as a delivery.
                     if self.deliveries.contains(&(work.record.id, handler)) {
                         self.outgoing.forget_delivery(work.record.id, handler);
-                        has_left = true;
+                        has_forgotten = true;
                     }
                 }
-                if has_left {
+                if has_forgotten {
                     lane.closed();
                     self.outgoing.change_lane(name, handler);
                 }
@@ -42,11 +42,11 @@ impl Lanes {
                 self.outgoing.forget_delivery(work.record.id, handler);
             }
         }
-        self.to_load.retain(|lane| !is_closing(lane.part));
+        self.to_load.retain(|lane| !is_closing(lane.partition));
     }
 
-    /// These partitions stay after all. The caller reads them, and all of their lanes, again.
-    pub(crate) fn reopen(&mut self, partitions: &[u16]) {
+    /// Opens closing partitions again. The caller reads them, and all of their lanes, again.
+    pub(crate) fn reopen(&mut self, partitions: &[Partition]) {
         for partition in partitions {
             self.closing.remove(partition);
         }
@@ -65,8 +65,8 @@ impl Lanes {
         }
     }
 
-    /// Closing partitions of which nothing runs or is to be written.
-    pub(crate) fn drained(&self) -> Vec<u16> {
+    /// Closing partitions in which nothing runs and of which nothing is to be written.
+    pub(crate) fn drained(&self) -> Vec<Partition> {
         let closing = self.closing.iter().copied();
         closing
             .filter(|partition| self.memory_of(*partition) == 0)
@@ -81,21 +81,21 @@ impl Lanes {
         self.closing.len()
     }
 
-    pub(crate) fn is_closing(&self, partition: u16) -> bool {
+    pub(crate) fn is_closing(&self, partition: Partition) -> bool {
         self.closing.contains(&partition)
     }
 
     /// How many records and deliveries of a partition are in memory.
-    pub(crate) fn memory_of(&self, partition: u16) -> usize {
+    pub(crate) fn memory_of(&self, partition: Partition) -> usize {
         self.records.count(partition) + self.deliveries.count(partition)
     }
 
-    /// These partitions belong to others now: everything about them is dropped. `cancelled`: the
-    /// handlers of the invocations that the caller has cancelled, one entry per slot.
-    pub(crate) fn drop_partitions(&mut self, lost: &[u16], cancelled: &[HandlerIx]) {
-        let is_lost = |partition: u16| lost.contains(&partition);
+    /// Forgets everything about partitions that other processes may own. `cancelled`: the handlers
+    /// of the invocations that the caller has cancelled, one entry per slot.
+    pub(crate) fn drop_partitions(&mut self, lost: &[Partition], cancelled: &[HandlerIx]) {
+        let is_lost = |partition: Partition| lost.contains(&partition);
         self.closing.retain(|partition| !is_lost(*partition));
-        self.to_load.retain(|lane| !is_lost(lane.part));
+        self.to_load.retain(|lane| !is_lost(lane.partition));
         self.keys.retain(|_, key| !is_lost(key.partition()));
         self.generation.0 += 1;
         self.records.drop_partitions(lost);
@@ -105,7 +105,9 @@ impl Lanes {
         for (_, state) in self.handlers.iter_mut() {
             state.take_waiting(is_lost);
         }
-        let not_started = self.ready.extract_if(.., |burst| is_lost(burst.first.part));
+        let not_started = self
+            .ready
+            .extract_if(.., |burst| is_lost(burst.first.partition));
         let mut freed: Vec<HandlerIx> = not_started.map(|burst| burst.first.handler).collect();
         freed.extend(cancelled);
         for handler in freed {
@@ -113,8 +115,8 @@ impl Lanes {
         }
     }
 
-    /// Before everything is dropped: records that some of their handlers have completed get rows for
-    /// the others, so that the completed ones do not run again.
+    /// Call this before memory is dropped. A record that some of its handlers have completed gets
+    /// rows for its other handlers, so that the former do not run again.
     pub(crate) fn split_partly_done(&mut self) {
         let keys = self.keys.values_mut();
         for key in keys.filter(|key| key.has_partly_done()) {

@@ -1,9 +1,9 @@
-//! The rows that say what became of a delivery.
+//! The rows of a delivery and of its failure after an attempt.
 
 use super::{AttemptEnd, Work};
 use crate::{
-    record::{Attempt, DeliveryStatus, Record},
-    store::{DeliveryRow, FailureRow, micros},
+    record::{Attempt, DeliveryStatus, Partition, Record},
+    store::{DeliveryRow, FailureRow, as_micros},
 };
 
 /// A delivery that its handler completed.
@@ -11,13 +11,13 @@ pub(crate) fn completed_row(work: &Work, handler: &'static str) -> DeliveryRow {
     DeliveryRow {
         status: DeliveryStatus::Completed,
         blocking: false,
-        ..waiting_row(work.part, &work.record, handler, work.attempt)
+        ..waiting_row(work.partition, &work.record, handler, work.attempt)
     }
 }
 
-/// What an attempt makes of its delivery, and the failure for the history if it failed.
+/// The row of a delivery after an attempt, and its failure for the history if it failed.
 /// `holds_lane`: later records of the lane wait while it is retried. `skips_failed`: they do not
-/// wait once it failed for good.
+/// wait once it failed permanently.
 pub(super) fn rows_after(
     work: &Work,
     handler: &'static str,
@@ -25,7 +25,7 @@ pub(super) fn rows_after(
     holds_lane: bool,
     skips_failed: bool,
 ) -> (DeliveryRow, Option<FailureRow>) {
-    let mut row = waiting_row(work.part, &work.record, handler, work.attempt);
+    let mut row = waiting_row(work.partition, &work.record, handler, work.attempt);
     if end.is_completed() {
         (row.status, row.blocking) = (DeliveryStatus::Completed, false);
     }
@@ -42,7 +42,7 @@ pub(super) fn rows_after(
             row.attempt = next.number;
             row.failure_count = next.failure_count;
             row.first_failed_at = next.first_failed_at.map(|at| at.as_microsecond());
-            row.due_in = Some(micros(delay));
+            row.due_in = Some(as_micros(delay));
             failure
         }
         AttemptEnd::Failed { failure, .. } => {
@@ -58,7 +58,7 @@ pub(super) fn rows_after(
     }
     let failure = FailureRow {
         record_id: work.record.id,
-        part: work.part,
+        partition: work.partition,
         handler,
         attempt: work.attempt.number,
         kind: failure.kind.name(),
@@ -68,16 +68,16 @@ pub(super) fn rows_after(
     (row, Some(failure))
 }
 
-/// A delivery that waits until nothing stands before it in its lane.
+/// A delivery that waits until it is the first of its lane.
 pub(super) fn waiting_row(
-    part: u16,
+    partition: Partition,
     record: &Record,
     handler: &'static str,
     attempt: Attempt,
 ) -> DeliveryRow {
     DeliveryRow {
         record_id: record.id,
-        part,
+        partition,
         key: record.key.clone(),
         handler,
         status: DeliveryStatus::Waiting,

@@ -2,11 +2,11 @@
 
 use std::{fmt::Debug, num::NonZeroUsize};
 
-/// What a lane does in memory right now.
+/// The activity of a lane in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Activity {
     Idle,
-    /// Its first record waits for a free slot.
+    /// The first record waits for a free slot.
     AwaitingSlot,
     /// A worker has the first `burst` records of the queue. Only the first has certainly started.
     Running {
@@ -14,23 +14,23 @@ pub(super) enum Activity {
     },
 }
 
-/// What the database holds of a lane behind the queue in memory.
+/// The rows of a lane in the database, behind the queue in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Backlog {
-    /// Nothing. The queue is the whole lane, and a new record joins it.
+    /// There are none. The queue is the whole lane, and a new record joins it.
     None,
     /// Parked deliveries. A new record is parked too; they are loaded when the queue is empty.
     Parked,
     /// Parked deliveries that are being loaded. `grew`: one more was parked meanwhile.
     Loading { grew: bool },
-    /// The first delivery, which must not run now: it waits for its retry, for a person, or for a
-    /// paused handler. A new record is parked behind it.
+    /// The first delivery must not run now: it waits for its retry, for a person, or for a paused
+    /// handler. A new record is parked behind it.
     Blocked,
 }
 
 /// A state that changes only as its table says. Losing the partition ends a lane in any state.
 pub(super) trait State: Copy + Debug {
-    /// Every change that may happen, one in a line: from, event, to. The documentation shows them.
+    /// Every legal change, one per line: from, event, to. `ARCHITECTURE.md` shows them.
     const TRANSITIONS: &'static str;
 
     /// The name of the variant, without its fields.
@@ -44,7 +44,7 @@ pub(super) trait State: Copy + Debug {
         *self = to;
     }
 
-    /// Asked in debug builds only.
+    /// Called in debug builds only.
     fn may_become(self, to: Self) -> bool {
         let (from, to) = (self.name(), to.name());
         let mut rows = Self::TRANSITIONS.lines().map(|row| row.split(" | "));
@@ -62,7 +62,7 @@ Running | its first record completed and more are in the burst | Running
 Running | its first record failed, was the last, or the rest was not started | Idle";
 }
 
-/// A lane of which nothing is in memory is forgotten in `None` or `Blocked`.
+/// A lane leaves memory in the state `None` or `Blocked`.
 impl State for Backlog {
     const TRANSITIONS: &'static str = "\
 None | a record is parked, or its rows leave memory while it runs or closes | Parked

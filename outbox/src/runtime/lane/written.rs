@@ -1,15 +1,16 @@
-//! The third door: the writer took a batch, and wrote it.
+//! The third input: the writer takes a batch, and reports that it is written.
 
-use super::{FetchPhase, ForgetList, Generation, Lanes, OutgoingBatch};
+use super::Lanes;
+use crate::runtime::lane::{FetchPhase, ForgetList, Generation, OutgoingBatch};
 
 impl Lanes {
-    /// Everything that is to be written now. Goes back to [`on_written`](Self::on_written).
+    /// Takes all changes that are to be written now. [`on_written`](Self::on_written) follows.
     pub(crate) fn take_batch(&mut self) -> Option<OutgoingBatch> {
         self.outgoing.take(self.generation)
     }
 
-    /// A batch is written. What it was about leaves memory, at once or when the fetch that is under
-    /// way, which may have read the rows of before, has ended.
+    /// A batch is written. Its records leave memory at once, or, because a fetch that is under way
+    /// may have read the old rows, when that fetch ends.
     pub(crate) fn on_written(&mut self, written: OutgoingBatch) {
         let (generation, list) = written.into_forgotten();
         for (key, handler) in &list.lanes {
@@ -30,7 +31,7 @@ impl Lanes {
         }
     }
 
-    /// What a batch of this generation was about leaves memory, unless it was read again since.
+    /// Forgets the rows of a batch of this generation, unless they were read again since.
     pub(super) fn forget(&mut self, list: &ForgetList, generation: Generation) {
         self.records.forget(&list.records, generation);
         self.deliveries.forget(&list.deliveries, generation);

@@ -1,4 +1,4 @@
-//! [`Gauges`]: values of a moment.
+//! [`Gauges`]: values that are true at one moment.
 
 use ::metrics::Gauge;
 
@@ -8,8 +8,8 @@ use crate::{
     telemetry::metrics::names,
 };
 
-/// Made when a dispatcher starts. Gauges of the whole database are the same in every process, but
-/// for the moment at which they were taken: dashboards show the highest.
+/// Made when a dispatcher starts. Gauges of the whole database differ between processes only by the
+/// time of the sample: dashboards show the highest value.
 #[derive(Debug)]
 pub(crate) struct Gauges {
     owned: Gauge,
@@ -54,20 +54,20 @@ impl Gauges {
         }
     }
 
-    /// What a claim saw.
+    /// The partitions and instances that a claim saw.
     pub(crate) fn set_ownership(&self, owned: usize, unowned: usize, instances: usize) {
         self.owned.set(number(owned));
         self.unowned.set(number(unowned));
         self.instances.set(number(instances));
     }
 
-    /// What is in the memory of this process.
+    /// The records and running invocations in the memory of this process.
     pub(crate) fn set_memory(&self, records: usize, running: usize) {
         self.in_memory.set(number(records));
         self.running.set(number(running));
     }
 
-    /// What is in the database.
+    /// The counts of the database.
     pub(crate) fn set_overview(&self, overview: &Overview) {
         for (gauge, (_, count)) in self.records.iter().zip(STATUSES) {
             gauge.set(number(count(&overview.counts)));
@@ -80,7 +80,7 @@ impl Gauges {
             .set(number(overview.blocked_by_retrying));
     }
 
-    /// The dispatcher has ended. Zero does not change the highest of several processes.
+    /// The dispatcher has ended. A zero does not change the highest value of several processes.
     pub(crate) fn clear(&self) {
         self.set_ownership(0, 0, 0);
         self.set_memory(0, 0);

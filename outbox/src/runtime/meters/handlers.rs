@@ -1,5 +1,5 @@
-//! What is counted of each handler. Handles are made once, when a dispatcher starts. Using one is an
-//! addition, or nothing where no recorder is installed.
+//! The meters of each handler. Handles are made once, when a dispatcher starts. Using one costs an
+//! addition, or nothing if no recorder is installed.
 
 use std::borrow::Cow;
 
@@ -52,7 +52,7 @@ impl HandlerMeters {
         }
     }
 
-    /// An invocation ended, of a record that this process still owns.
+    /// Counts an invocation that ended, of a record that this process still owns.
     pub(super) fn finished(&self, work: &Work, end: &AttemptEnd, now: Timestamp) {
         if end.is_completed() {
             let latency = now.duration_since(work.record.created_at);
@@ -68,7 +68,7 @@ impl HandlerMeters {
                 self.causes[because_index(*because)].increment(1);
                 (&self.failed, Some(failure))
             }
-            // As if it had not run.
+            // Counts as if it had not run.
             AttemptEnd::NoHandler => return,
         };
         outcome.increment(1);
@@ -81,7 +81,7 @@ impl HandlerMeters {
     }
 }
 
-/// How long invocations take. Workers use it. `None` where no recorder is installed.
+/// The durations of invocations. Workers record them. `None` if no recorder is installed.
 #[derive(Debug)]
 pub(crate) struct HandlerDurations(Option<PerHandler<Histogram>>);
 
@@ -91,7 +91,7 @@ impl HandlerDurations {
         Self(is_recorded().then(|| registry.per_handler(|entry| of(entry.id()))))
     }
 
-    /// An invocation starts. Reading the clock is most of what measuring costs.
+    /// An invocation starts. Reading the clock is most of the cost of a measurement.
     pub(crate) fn start(&self) -> Option<Instant> {
         self.0.is_some().then(Instant::now)
     }

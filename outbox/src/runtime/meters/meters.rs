@@ -1,4 +1,4 @@
-//! [`Meters`]: what a running dispatcher counts.
+//! [`Meters`]: the counters of a running dispatcher.
 
 use std::time::Duration;
 
@@ -18,17 +18,16 @@ use crate::{
     telemetry::metrics::{describe, names},
 };
 
-/// The causes of wake-ups as labels, with the signals that each stands for.
+/// The causes of wake-ups as labels, each with its signals.
 const WAKE_UPS: [(&str, &[Signal]); 5] = [
     ("published", &[Signal::Published, Signal::PublishedForLater]),
     ("peer_published", &[Signal::PeerPublished]),
-    ("requested", &[Signal::Requested]),
+    ("requested", &[Signal::Requested, Signal::Restored]),
     ("ownership", &[Signal::OwnershipChanged]),
     ("pause", &[Signal::PauseChanged]),
 ];
 
-/// Made when a dispatcher starts, with the recorder that is installed then. Only the event loop uses
-/// it.
+/// Made when a dispatcher starts, with the recorder that is installed then. The event loop owns it.
 #[derive(Debug)]
 pub(crate) struct Meters {
     handlers: PerHandler<HandlerMeters>,
@@ -55,22 +54,23 @@ impl Meters {
         }
     }
 
-    /// An invocation ended, of a record that this process still owns.
+    /// Counts an invocation that ended, of a record that this process still owns.
     pub(crate) fn finished(&self, work: &Work, end: &AttemptEnd, now: Timestamp) {
         self.handlers[work.handler].finished(work, end, now);
     }
 
     /// A batch was written.
     pub(crate) fn written(&self, batch: &Batch) {
-        let ended = |row: &&DeliveryRow| row.status == DeliveryStatus::Completed;
-        let done = batch.completed.len() + batch.changed_deliveries.iter().filter(ended).count();
-        self.completions.increment(count(done));
+        let is_completed = |row: &&DeliveryRow| row.status == DeliveryStatus::Completed;
+        let deliveries = batch.changed_deliveries.iter().filter(is_completed);
+        let completions = batch.completed.len() + deliveries.count();
+        self.completions.increment(count(completions));
         let records = batch.completed.len() + batch.unhandled.len() + batch.split_records.len();
         let size = records + batch.changed_deliveries.len();
         self.batch_size.record(number(size));
     }
 
-    /// Records were found below what had been read.
+    /// Records were found below the watermark of their partition.
     pub(crate) fn late_found(&self, records: usize) {
         self.late_commits.increment(count(records));
     }
@@ -91,7 +91,7 @@ impl Meters {
     }
 }
 
-/// A statement of the dispatcher failed. That is rare, so the handle is not kept.
+/// Counts a statement of the dispatcher that failed. That is rare, so the handle is not kept.
 pub(crate) fn database_error(operation: Operation) {
     let counter = names::DATABASE_ERRORS.counter([operation.as_str().into()]);
     counter.increment(1);
@@ -101,7 +101,7 @@ fn count(n: usize) -> u64 {
     u64::try_from(n).unwrap_or(u64::MAX)
 }
 
-/// As recorders take values. Exact up to 2^52, which no table reaches.
+/// A value as recorders take it. Exact up to 2^52, which no table reaches.
 pub(super) fn number(n: impl TryInto<u64>) -> f64 {
     let n = n.try_into().unwrap_or(u64::MAX);
     Duration::from_secs(n).as_secs_f64()

@@ -1,12 +1,12 @@
-//! What the dispatcher counts and shows.
+//! The counters, histograms and gauges of the dispatcher.
 
 mod gauges;
 mod handlers;
-#[expect(clippy::module_inception, reason = "the meters among what is metered")]
+#[expect(clippy::module_inception, reason = "the main type of this folder")]
 mod meters;
 mod unhandled;
 
 pub(crate) use gauges::Gauges;
 pub(crate) use handlers::HandlerDurations;
 pub(crate) use meters::{Meters, database_error};
-pub(crate) use unhandled::Unhandled;
+pub(crate) use unhandled::UnhandledEvents;

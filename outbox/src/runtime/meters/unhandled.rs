@@ -1,4 +1,4 @@
-//! Events that no handler takes: logged once for each name, and counted.
+//! [`UnhandledEvents`]: logs each event that no handler takes once, and counts its records.
 
 use std::collections::HashMap;
 
@@ -6,18 +6,18 @@ use ::metrics::Counter;
 
 use crate::telemetry::metrics::names;
 
-/// By the name of the event.
+/// The events that no handler takes, by name. The engine owns it.
 #[derive(Debug, Default)]
-pub(crate) struct Unhandled {
+pub(crate) struct UnhandledEvents {
     events: HashMap<String, Counter>,
-    /// All names beyond the first hundred.
+    /// Counts all names after the first hundred.
     others: Option<Counter>,
 }
 
-/// Names come from the database, that is, from outside: only the first hundred get a counter.
+/// Other programs may write any name into the database, so only the first hundred get a counter.
 const MAX_NAMES: usize = 100;
 
-impl Unhandled {
+impl UnhandledEvents {
     pub(crate) fn found(&mut self, event: &str) {
         if self.events.len() < MAX_NAMES && !self.events.contains_key(event) {
             tracing::warn!(

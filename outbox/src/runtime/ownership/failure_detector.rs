@@ -1,4 +1,4 @@
-//! Which peers have lost their session for too long.                                       (pure)
+//! [`FailureDetector`]: finds peers whose session has been lost for too long.              (pure)
 
 use std::{collections::HashMap, time::Duration};
 
@@ -13,17 +13,17 @@ use crate::store::LostSession;
 const REAP_AFTER: Duration = Duration::from_millis(850);
 const _: () = assert!(REAP_AFTER.as_millis() > VERIFIED_FOR.as_millis() + 100);
 
-/// After this process lost its own connection it reaps nobody for 2.5 s: its peers may have lost
-/// theirs too, and are connecting again.
+/// After this process lost its own connection, it reaps no peer for 2.5 s: its peers may have lost
+/// theirs too, and may be reconnecting.
 const AFTER_OUTAGE_GRACE: Duration = Duration::from_millis(2500);
 
-/// Peers whose session lock is gone, and since when. The watcher writes and reads it. Dropped with
-/// the connection; the next one counts anew.
+/// Peers whose session lock is gone, and since when. The watcher writes and reads it. It is dropped
+/// with the connection; the next connection counts from zero.
 #[derive(Debug)]
 pub(super) struct FailureDetector {
-    /// By instance and session: an instance may have opened another session in between.
+    /// Keyed by instance and session: an instance may have opened another session in between.
     missing_since: HashMap<(Uuid, String), Instant>,
-    /// Nobody is reaped before this, if this process has just lost its own connection.
+    /// No peer is reaped before this time, if this process has just lost its own connection.
     not_before: Option<Instant>,
 }
 
@@ -36,7 +36,7 @@ impl FailureDetector {
         }
     }
 
-    /// Notes whose session is gone now. Returns the instances to reap.
+    /// Notes the instances whose session is gone now. Returns the instances to reap.
     pub(super) fn observe(&mut self, lost: &[LostSession], now: Instant) -> Vec<Uuid> {
         let name = |lost: &LostSession| (lost.id, lost.session.clone());
         self.missing_since
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn only_who_stays_away_is_reaped() {
+    async fn only_a_session_that_stays_lost_is_reaped() {
         let (a, b) = (lost(1, "1"), lost(2, "1"));
         let start = Instant::now();
         let ms = |ms| start + Duration::from_millis(ms);
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn after_an_outage_of_its_own_it_gives_the_others_time_to_come_back() {
+    async fn after_its_own_outage_it_waits_for_peers_to_reconnect() {
         let start = Instant::now();
         let lost = [lost(1, "1")];
         let reaped_at = |after_outage| {

@@ -1,30 +1,29 @@
-//! [`HandOver`]: when a surplus partition drains, and for how long.                         (pure)
+//! [`HandOver`]: when surplus partitions are drained, and for how long.                     (pure)
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 /// While a partition drains, its other keys wait for the handlers that still run. After two seconds
-/// it is opened again, so that a slow handler does not make them wait for long.
+/// it is opened again, so that a slow handler delays them by no more than that.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
-/// After that nothing is handed over for two seconds, then for four, and so on up to a minute.
+/// The pause after that, in which nothing is handed over: two seconds, then four, up to a minute.
 const FIRST_PAUSE: Duration = Duration::from_secs(2);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// When surplus partitions are handed over. The event loop writes and reads it. Dropped with the
-/// dispatcher, which releases everything.
+/// When surplus partitions are handed over. The event loop writes and reads it.
 #[derive(Debug, Default)]
 pub(crate) struct HandOver {
     draining_since: Option<Instant>,
-    /// Nothing is handed over before this.
+    /// Nothing is handed over before this time.
     paused_until: Option<Instant>,
     /// How long the last pause was; zero before the first.
     last_pause: Duration,
 }
 
 impl HandOver {
-    /// How many partitions to keep open: of `owned` partitions `draining` are closed already, and
-    /// `share` would be fair.
+    /// How many partitions to keep open. Of the `owned` partitions `draining` are closed already;
+    /// `share` is the fair share.
     pub(crate) fn partitions_to_keep(
         &mut self,
         share: usize,
@@ -51,8 +50,8 @@ impl HandOver {
         share
     }
 
-    /// Partitions beyond the share were taken because no peer wanted them, or do not drain. They are
-    /// kept for a while. The pause doubles each time.
+    /// Keeps all partitions for a while, because no peer took the surplus ones, or because they do
+    /// not drain. The pause doubles each time.
     pub(crate) fn pause(&mut self, now: Instant) {
         self.draining_since = None;
         self.last_pause = (self.last_pause * 2).clamp(FIRST_PAUSE, LONGEST_PAUSE);
@@ -70,7 +69,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn what_does_not_drain_is_kept_for_longer_and_longer() {
+    async fn the_pause_doubles_when_partitions_do_not_drain() {
         let start = Instant::now();
         let secs = |n| start + Duration::from_secs(n);
         let mut hand_over = HandOver::default();
@@ -83,15 +82,15 @@ mod tests {
         assert_eq!(hand_over.partitions_to_keep(32, 40, 0, secs(4)), 32);
         assert_eq!(hand_over.next_check(), Some(secs(6)));
         assert_eq!(hand_over.partitions_to_keep(32, 40, 8, secs(6)), 40);
-        // Twice as long this time.
+        // The pause is twice as long this time.
         assert_eq!(hand_over.next_check(), Some(secs(10)));
-        // The other has gone meanwhile: nothing is to be looked at.
+        // The other instance has left meanwhile.
         assert_eq!(hand_over.partitions_to_keep(64, 40, 0, secs(7)), 40);
         assert_eq!(hand_over.next_check(), None);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_nobody_wanted_is_served_for_a_while() {
+    async fn partitions_that_no_peer_took_are_kept_for_a_while() {
         let start = Instant::now();
         let secs = |n| start + Duration::from_secs(n);
         let mut hand_over = HandOver::default();

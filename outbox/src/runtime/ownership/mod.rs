@@ -1,8 +1,8 @@
-//! Which partitions this process owns: it claims them with leases, renews them, hands over what
-//! exceeds its fair share, and finds peers that have died.
+//! Ownership of partitions: this process claims them with leases, renews them, hands over those
+//! above its fair share, and finds peers that have died.
 //!
-//! [`ownership`] decides when to claim and whether work may start; [`claim`] is the statement.
-//! [`watcher`] is a task beside the event loop; everything else is pure.
+//! [`ownership`] decides when to claim and whether work may start; [`claim`] runs the
+//! statements. [`watcher`] is a task of its own; everything else is pure.
 
 mod claim;
 mod decision;

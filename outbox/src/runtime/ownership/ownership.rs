@@ -1,4 +1,4 @@
-//! [`Ownership`]: when to claim, what a claim changes, whether work may start.             (pure)
+//! [`Ownership`]: when to claim, what a claim changes, and whether work may start.         (pure)
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -11,9 +11,9 @@ use crate::{
     store::{Lease, SessionKey},
 };
 
-/// A claim is made at least this often: it tells which handlers are paused.
+/// A claim is made every 10 s at least: its answer contains the paused handlers.
 const CLAIM_EVERY: Duration = Duration::from_secs(10);
-/// The same without a watcher, when nothing tells that something changed.
+/// Without a watcher, which reports changes, a claim is made every 5 s at least.
 const CLAIM_EVERY_UNWATCHED: Duration = Duration::from_secs(5);
 /// An unowned partition is left to instances below their share for 100 ms.
 const OFFER_TIME: Duration = Duration::from_millis(100);
@@ -29,8 +29,10 @@ pub(crate) struct Ownership {
     /// When the last claim was sent, and in which session. Written before it is sent, never after.
     sent_at: Instant,
     sent_in: Option<SessionKey>,
-    /// Set by whatever makes a claim worth while; cleared when one is sent.
-    claim_requested: bool,
+    /// The session of the last claim that renewed the leases.
+    renewed_in: Option<SessionKey>,
+    /// Set by [`request_claim`](Self::request_claim); cleared when a claim is sent.
+    is_claim_requested: bool,
     /// The session in which the last answered claim was sent. Leases count only in that session.
     claimed_in: Option<SessionKey>,
     session: SessionWatch,
@@ -38,20 +40,20 @@ pub(crate) struct Ownership {
     share: usize,
     /// Whether partitions are reserved for other instances, which may not take them.
     has_reserved: bool,
-    /// When the lease of another instance expires.
+    /// When the next lease of another instance expires.
     next_expiry: Option<Instant>,
-    /// Unowned partitions that are left to peers, since when.
+    /// Unowned partitions that are left to peers, and since when.
     offered: BTreeMap<Lease, Instant>,
     hand_over: HandOver,
     signals: Arc<WakeSignals>,
 }
 
-/// The right to start an invocation. The event loop gives it with the work; the worker checks it
-/// again just before the handler runs, because a process may freeze, or wait for a connection, in
-/// between. Dropped with the burst that it was given for.
+/// The right to start the invocations of a burst. The event loop gives it to the worker, which
+/// checks it again just before the handler runs, because the process may freeze, or wait for a
+/// connection, in between.
 #[derive(Debug, Clone)]
 pub(crate) struct StartPermit {
-    /// No other process can own the partition by its lease before then.
+    /// No other process can take the leases before this time.
     leases_valid_until: Instant,
     session: SessionWatch,
     /// The session in which the leases were claimed.
@@ -73,7 +75,8 @@ impl Ownership {
         Self {
             sent_at: now,
             sent_in: None,
-            claim_requested: true,
+            renewed_in: None,
+            is_claim_requested: true,
             claimed_in: None,
             session: SessionWatch::default(),
             share: 0,
@@ -85,16 +88,16 @@ impl Ownership {
         }
     }
 
-    /// Leases count only while the session that this watches is verified.
+    /// The state of the session. Leases count only while the session is verified.
     pub(crate) fn session(&mut self) -> &mut SessionWatch {
         &mut self.session
     }
 
     pub(crate) fn request_claim(&mut self) {
-        self.claim_requested = true;
+        self.is_claim_requested = true;
     }
 
-    /// Forgets what claims have said. The next claim says it again.
+    /// Forgets the answers of earlier claims, and requests a new claim.
     pub(crate) fn reset(&mut self) {
         self.offered.clear();
         self.hand_over = HandOver::default();
@@ -104,7 +107,7 @@ impl Ownership {
     /// When to claim next.
     pub(crate) fn claim_at(&self, engine: &Engine) -> Instant {
         let last = self.sent_at;
-        if self.claim_requested || engine.lanes().has_drained() {
+        if self.is_claim_requested || engine.lanes().has_drained() {
             return last;
         }
         let every = if self.session.is_watched() {
@@ -126,28 +129,41 @@ impl Ownership {
         wakes.into_iter().flatten().fold(renew_at, Instant::min)
     }
 
-    /// A claim, which is to be sent now.
+    /// Makes the claim that the caller sends now.
     pub(crate) fn start_claim(&mut self, now: Instant, engine: &mut Engine) -> ClaimRequest {
         self.sent_at = now;
         self.sent_in = self.session.state().key();
-        self.claim_requested = false;
+        self.is_claim_requested = false;
         let was_offered = |since: &Instant| now.duration_since(*since) >= OFFER_TIME;
         let offered = self.offered.iter().filter(|(_, since)| was_offered(since));
-        engine.claim_request(offered.map(|(lease, _)| *lease).collect())
+        let offered = offered.map(|(lease, _)| *lease).collect();
+        // Peers may have reaped the session before this one, and with it the heartbeat.
+        let is_new_session = self.sent_in != self.renewed_in;
+        let renews = is_new_session || now >= engine.leases().renew_at();
+        engine.claim_request(offered, renews)
     }
 
-    /// First half of a claim's answer. The event loop cancels and drops what was lost before the
-    /// second half.
-    pub(crate) fn apply_leases(&mut self, leases: &[Lease], engine: &mut Engine) -> LeaseChanges {
+    /// Applies the first half of a claim's answer: the leases. The event loop cancels and drops
+    /// lost partitions before the second half.
+    pub(crate) fn apply_leases(
+        &mut self,
+        outcome: &ClaimOutcome,
+        engine: &mut Engine,
+    ) -> LeaseChanges {
+        let leases = &outcome.leases;
         let changes = engine.on_claimed(leases, self.sent_at);
+        if outcome.is_renewed {
+            engine.leases_renewed(self.sent_at);
+            self.renewed_in = self.sent_in;
+        }
         self.claimed_in = self.sent_in;
         self.signals
-            .set_owned(leases.iter().map(|lease| lease.part));
+            .set_owned(leases.iter().map(|lease| lease.partition));
         changes
     }
 
-    /// Second half: share, offers, hand-over and pauses. Returns whether everything has to be read
-    /// again from id 0.
+    /// Applies the second half: share, offers, hand-over and pauses. Returns whether everything has
+    /// to be read again from id 0.
     pub(crate) fn rebalance(
         &mut self,
         now: Instant,
@@ -174,8 +190,7 @@ impl Ownership {
         has_gained || has_reopened || has_resumed
     }
 
-    /// `None` unless the leases are valid, and the session in which they were claimed was verified a
-    /// moment ago.
+    /// `None` unless the leases are valid, and the session in which they were claimed is verified.
     pub(crate) fn permit(&self, engine: &Engine, now: Instant) -> Option<StartPermit> {
         let permit = StartPermit {
             leases_valid_until: engine.leases().valid_until(),
@@ -185,7 +200,12 @@ impl Ownership {
         permit.is_valid_at(now).then_some(permit)
     }
 
-    /// Asks the watcher to verify the session, if it does not count as verified for much longer.
+    /// Whether there are more instances than partitions, so that this one has none.
+    pub(crate) fn has_no_share(&self) -> bool {
+        self.share == 0
+    }
+
+    /// Asks the watcher to verify the session, if its verification ends soon.
     pub(crate) fn verify_session(&self, now: Instant) {
         if self.session.state().needs_verifying(now) {
             self.signals.request_verification();
@@ -204,7 +224,7 @@ mod tests {
         session::{SessionReporter, SessionState},
     };
     use super::*;
-    use crate::{outbox::Outbox, registry::Registry};
+    use crate::{outbox::Outbox, record::Partition, registry::Registry};
 
     async fn engine() -> Engine {
         let pool = SqlitePoolOptions::new().max_connections(1);
@@ -214,20 +234,52 @@ mod tests {
         outbox.unwrap().engine(Uuid::now_v7())
     }
 
-    /// A claim that is sent now, and answered at once with all of two partitions.
-    fn claim(ownership: &mut Ownership, engine: &mut Engine, now: Instant) {
-        ownership.start_claim(now, engine);
-        let leases = [0, 1].map(|part| Lease { part, epoch: 1 });
+    /// Sends a claim now, and answers it at once with leases on all of two partitions. Returns whether it
+    /// renewed them.
+    fn claim(ownership: &mut Ownership, engine: &mut Engine, now: Instant) -> bool {
+        let is_renewed = ownership.start_claim(now, engine).renews;
+        let leases = [0, 1].map(|number| Lease {
+            partition: Partition::new(number),
+            epoch: 1,
+        });
         let outcome = ClaimOutcome {
             leases: leases.to_vec(),
+            is_renewed,
             decision: ClaimDecision {
                 share: 2,
                 ..ClaimDecision::default()
             },
             ..ClaimOutcome::default()
         };
-        let changes = ownership.apply_leases(&leases, engine);
+        let changes = ownership.apply_leases(&outcome, engine);
         ownership.rebalance(now, outcome, !changes.gained.is_empty(), engine);
+        is_renewed
+    }
+
+    #[tokio::test]
+    async fn a_claim_renews_only_below_the_threshold_or_in_a_new_session() {
+        let (mut engine, start) = (engine().await, Instant::now());
+        let mut ownership = Ownership::new(Arc::default(), start);
+        let (reporter, watch) = SessionReporter::new(SessionState::None);
+        *ownership.session() = watch;
+        // The lease is 30 s, and the threshold is two thirds of it.
+        let after = |secs: u64| start + Duration::from_secs(secs);
+        let end = |renewed: u64| after(renewed + 30);
+        for (secs, renews, renewed) in [
+            (0, true, 0),
+            (5, false, 0),
+            (9, false, 0),
+            (11, true, 11),
+            (20, false, 11),
+            (22, true, 22),
+        ] {
+            assert_eq!(claim(&mut ownership, &mut engine, after(secs)), renews);
+            assert_eq!(engine.leases().valid_until(), end(renewed), "at {secs} s");
+        }
+        reporter.session_opened(SessionKey::new(), after(23));
+        assert!(claim(&mut ownership, &mut engine, after(23)), "a new one");
+        assert!(!claim(&mut ownership, &mut engine, after(24)));
+        assert!(claim(&mut ownership, &mut engine, after(80)), "expired");
     }
 
     #[tokio::test]

@@ -1,4 +1,4 @@
-//! How often the watcher polls, and when it listens instead.                               (pure)
+//! [`PollSchedule`]: how often the watcher polls, and when it listens instead.             (pure)
 
 use std::time::Duration;
 
@@ -10,30 +10,30 @@ use crate::store::PollResult;
 const SHORTEST_GAP: Duration = Duration::from_millis(10);
 /// The gap grows with the time since the last change: it is that time divided by 16.
 const IDLE_DIVISOR: u32 = 16;
-/// Where publishers notify, the watcher listens after 300 ms without a change.
+/// If the database has notifications, the watcher listens after 300 ms without a change.
 const IDLE_BEFORE_LISTENING: Duration = Duration::from_millis(300);
 /// Above 20 notifications a second polling is cheaper: `NOTIFY` makes commits wait for each other.
 const MAX_NOTIFICATIONS: u32 = 20;
 /// The gap while listening, with peers whose sessions might end.
 const GAP_WITH_PEERS: Duration = Duration::from_millis(300);
-/// The gap while listening, alone. The session is not verified for most of that time; the event
-/// loop asks for a poll when it has something to start.
+/// The gap while listening without peers. The session is not verified for most of that time; the
+/// event loop asks for a poll when it has work to start.
 const GAP_ALONE: Duration = Duration::from_secs(5);
 /// The gap while the session of a peer is missing.
 const GAP_SUSPECT: Duration = Duration::from_millis(100);
 
-/// The watcher writes and reads it. Dropped with the connection.
+/// The times of polls. The watcher writes and reads it, and drops it with the connection.
 #[derive(Debug)]
 pub(super) struct PollSchedule {
     /// The longest gap while not listening.
     longest_gap: Duration,
-    /// The gap while listening and alone.
+    /// The gap while listening without peers.
     gap_alone: Duration,
     has_notifications: bool,
     is_listening: bool,
-    /// How many polls in a row, since it listens, found no open transaction that may have published.
+    /// How many polls in a row, while listening, found no open transaction that may have published.
     quiet_polls: u8,
-    /// When something changed last, as far as is known.
+    /// The time of the last known change.
     changed_at: Instant,
     /// The notifications of one second, and when that second began.
     notifications: (Instant, u32),
@@ -62,11 +62,12 @@ impl PollSchedule {
     }
 
     /// Whether to ask publishers for notifications now. A transaction that published before that
-    /// does not notify. Two more polls follow therefore: the first must find no open transaction,
-    /// the second sees what the last of them committed.
+    /// does not notify, so two more polls follow: the first must find no open transaction, and the
+    /// second sees the records that the last of them committed.
     pub(super) fn start_listening(&mut self, poll: &PollResult, now: Instant) -> bool {
         let is_idle = now.duration_since(self.changed_at) >= IDLE_BEFORE_LISTENING;
-        let starts = self.has_notifications && !self.is_listening && is_idle && !poll.writing;
+        let starts =
+            self.has_notifications && !self.is_listening && is_idle && !poll.has_open_writers;
         if starts {
             self.is_listening = true;
             self.quiet_polls = 0;
@@ -74,12 +75,12 @@ impl PollSchedule {
         starts
     }
 
-    /// Publishers have stopped notifying this instance.
+    /// Publishers no longer notify this instance.
     pub(super) fn stop_listening(&mut self) {
         self.is_listening = false;
     }
 
-    /// A notification of a publisher came. Returns whether to ask for no more of them.
+    /// A publisher sent a notification. Returns whether to ask for no more of them.
     pub(super) fn notified(&mut self, now: Instant) -> bool {
         let (since, count) = &mut self.notifications;
         if now.duration_since(*since) > Duration::from_secs(1) {
@@ -101,7 +102,7 @@ impl PollSchedule {
         has_suspects: bool,
         now: Instant,
     ) -> Duration {
-        self.quiet_polls = if self.is_listening && !poll.writing {
+        self.quiet_polls = if self.is_listening && !poll.has_open_writers {
             self.quiet_polls.saturating_add(1)
         } else {
             0
@@ -135,7 +136,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn it_polls_less_and_less_often() {
+    async fn the_gap_grows_while_nothing_changes() {
         let start = Instant::now();
         let mut schedule = PollSchedule::new(LONGEST, POLL, false, start);
         let mut gap = |after| schedule.next_gap(&PollResult::default(), false, start + after);
@@ -145,12 +146,12 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn it_listens_only_where_it_is_notified_and_nobody_writes() {
+    async fn it_listens_only_with_notifications_and_without_open_writers() {
         let start = Instant::now();
         let (quiet, writing) = (
             PollResult::default(),
             PollResult {
-                writing: true,
+                has_open_writers: true,
                 ..PollResult::default()
             },
         );
@@ -161,11 +162,11 @@ mod tests {
         assert!(!schedule.start_listening(&writing, start + ms(400)));
         assert!(schedule.start_listening(&quiet, start + ms(500)));
         assert!(!schedule.start_listening(&quiet, start + ms(500)), "once");
-        // A transaction began to write before it could know that somebody listens.
+        // A transaction began to write before it could see that this instance listens.
         let gap =
             |schedule: &mut PollSchedule, poll| schedule.next_gap(poll, false, start + ms(500));
         assert_eq!(gap(&mut schedule, &writing), ms(500) / IDLE_DIVISOR);
-        // It has ended, perhaps after this poll read the records.
+        // It ended, perhaps after this poll had read the records.
         assert_eq!(gap(&mut schedule, &quiet), Duration::ZERO);
         assert_eq!(gap(&mut schedule, &quiet), GAP_ALONE);
         assert_eq!(gap(&mut schedule, &writing), ms(500) / IDLE_DIVISOR);
@@ -185,7 +186,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_is_notified_too_often_polls_again() {
+    async fn too_many_notifications_end_listening() {
         let start = Instant::now();
         for (gap, stops) in [(60, None), (1, Some(20))] {
             let mut schedule = PollSchedule::new(LONGEST, POLL, true, start);

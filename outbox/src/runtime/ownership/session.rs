@@ -1,8 +1,8 @@
-//! Whether peers still see that this process lives.                                        (pure)
+//! [`SessionState`]: whether peers still see that this process lives.                      (pure)
 //!
-//! Where the database tells when a session ends, peers take over from a process whose session is
-//! gone, long before its leases expire. A process therefore starts nothing unless its own session
-//! was verified a moment ago: peers wait for longer than a verification counts.
+//! If the database has session locks, peers take over from a process whose session is gone, long
+//! before its leases expire. A process therefore starts work only while its own session is
+//! verified. Peers wait for longer than a verification counts.
 
 use std::{future::pending, time::Duration};
 
@@ -10,18 +10,18 @@ use tokio::{sync::watch, time::Instant};
 
 use crate::store::SessionKey;
 
-/// A verification of the session counts for this long, from when the poll was sent.
+/// A verification of the session counts for 700 ms after the poll was sent.
 pub(super) const VERIFIED_FOR: Duration = Duration::from_millis(700);
-/// Before something is started, the watcher is asked for a new verification if the last one counts
-/// for less than this. The watcher polls more often than every 400 ms while it has peers, so it
-/// need not be asked then.
+/// Before it starts work, the event loop asks the watcher for a new verification if the last one
+/// counts for less than 300 ms. With peers, the watcher polls more often than every 400 ms, and
+/// need not be asked.
 const REVERIFY_BEFORE: Duration = Duration::from_millis(300);
 
 /// Whether peers still see that this process lives. The watcher writes it; the event loop and every
-/// [`StartPermit`](super::StartPermit) read it. When the watcher is gone, it is `Lost`.
+/// [`StartPermit`](super::StartPermit) read it. If the watcher is gone, it is `Lost`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SessionState {
-    /// Peers see no session of this process: only leases count.
+    /// Peers see no session of this process, so only leases count.
     None,
     /// No peer reaps this process before `until`. Leases that were claimed in an earlier session
     /// may be gone.
@@ -40,13 +40,13 @@ impl SessionState {
         }
     }
 
-    /// Whether the verification ends soon, or has ended and comes back with the next poll.
+    /// Whether the verification ends soon, or has ended and may be renewed by the next poll.
     pub(crate) fn needs_verifying(self, now: Instant) -> bool {
         matches!(self, Self::Verified { until, .. } if until < now + REVERIFY_BEFORE)
     }
 
-    /// Which session it is. Each has its own key, also if the watcher was started again: leases that
-    /// were claimed in one session never count in another.
+    /// The key of the session. Each session has its own key, also after a restart of the watcher:
+    /// leases that were claimed in one session never count in another.
     pub(crate) fn key(self) -> Option<SessionKey> {
         match self {
             Self::Verified { key, .. } => Some(key),
@@ -55,7 +55,7 @@ impl SessionState {
     }
 }
 
-/// The readers' end. Without a watcher nothing is watched, and only leases count.
+/// The readers' end of the state. Without a watcher only leases count.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SessionWatch(Option<watch::Receiver<SessionState>>);
 
@@ -77,7 +77,7 @@ impl SessionWatch {
         self.0.is_some()
     }
 
-    /// Waits until the state is another one; for ever without a watcher. Dropping it loses nothing.
+    /// Waits until the state changes. Never returns without a watcher. Dropping it loses nothing.
     pub(crate) async fn changed(&mut self) -> Result<(), WatcherGone> {
         match &mut self.0 {
             Some(state) => state.changed().await.map_err(|_| WatcherGone),
@@ -94,7 +94,7 @@ impl SessionWatch {
     }
 }
 
-/// The watcher's end. When it is dropped, the state is `Lost`.
+/// The watcher's end of the state. When it is dropped, the state is `Lost`.
 #[derive(Debug)]
 pub(super) struct SessionReporter(watch::Sender<SessionState>);
 
@@ -104,33 +104,33 @@ impl SessionReporter {
         (Self(sender), SessionWatch(Some(state)))
     }
 
-    /// Peers see a new session of this process, in which the database answered what was asked at
-    /// `asked_at`.
-    pub(super) fn session_opened(&self, key: SessionKey, asked_at: Instant) {
-        let until = asked_at + VERIFIED_FOR;
+    /// Peers see a new session of this process. In it, the database answered a statement that was
+    /// sent at `sent_at`.
+    pub(super) fn session_opened(&self, key: SessionKey, sent_at: Instant) {
+        let until = sent_at + VERIFIED_FOR;
         self.0.send_replace(SessionState::Verified { key, until });
     }
 
-    /// The database answered in this session what was asked at `asked_at`.
-    pub(super) fn verified(&self, asked_at: Instant) {
+    /// The database answered in this session a statement that was sent at `sent_at`.
+    pub(super) fn verified(&self, sent_at: Instant) {
         self.0.send_if_modified(|state| {
             let SessionState::Verified { until, .. } = state else {
                 return false;
             };
             let was_verified = Instant::now() < *until;
-            *until = asked_at + VERIFIED_FOR;
+            *until = sent_at + VERIFIED_FOR;
             // The event loop is woken only if it may start work again.
             !was_verified
         });
     }
 
-    /// Peers are about to see a session of this process, and may reap it from then on. Nothing is
-    /// started until it is opened.
+    /// Peers are about to see a session of this process, and may reap the process from then on. No
+    /// work starts until the session is opened.
     pub(super) fn session_opening(&self) {
         self.0.send_replace(SessionState::Lost);
     }
 
-    /// The session is gone, or may be. Changes nothing if there is none.
+    /// The session is gone, or may be. Changes nothing if there was none.
     pub(super) fn session_lost(&self) {
         self.0.send_if_modified(|state| {
             let had_session = state.key().is_some();
@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_session_is_verified_for_a_while_and_only_for_what_was_claimed_in_it() {
+    async fn a_verification_counts_for_700_ms_and_for_leases_of_its_session_only() {
         let now = Instant::now();
         let (reporter, watch) = SessionReporter::new(SessionState::None);
         let is_verified = |claimed_in, now| watch.state().is_verified(claimed_in, now);
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_was_claimed_in_a_session_of_a_watcher_that_died_does_not_count_in_the_next() {
+    async fn leases_of_a_panicked_watchers_session_do_not_count_in_the_next_session() {
         let now = Instant::now();
         let (reporter, mut watch) = SessionReporter::new(SessionState::None);
         reporter.session_opened(SessionKey::new(), now);

@@ -1,10 +1,10 @@
-//! Signs of other processes, on a connection of its own.                                    (I/O)
+//! [`Watcher`]: watches other processes on a connection of its own.                         (I/O)
 //!
-//! The watcher raises [signals](crate::runtime::signals) when records were published or partitions changed hands.
-//! Where the database has session locks, the lock on this connection also shows peers that this
-//! process lives ([`session`](super::session)), and the watcher finds peers that do not
-//! ([`FailureDetector`]). Nothing depends on it but speed: without it, leases expire and the poll
-//! of the event loop finds everything.
+//! The watcher raises [signals](crate::runtime::signals) when records were published or partitions
+//! have new owners. If the database has session locks, the lock on this connection also shows peers
+//! that this process lives ([`session`](super::session)), and the watcher finds peers that have
+//! died ([`FailureDetector`]). Only speed depends on the watcher: without it, leases expire and the
+//! poll of the event loop finds everything.
 
 use std::{sync::Arc, time::Duration};
 
@@ -23,22 +23,22 @@ use crate::{
     store::{Database, Notification, PollResult, SessionKey, WatchSql},
 };
 
-/// With fewer connections than this the pool has none to spare for a watcher.
+/// A pool with fewer than five connections has none to spare for a watcher.
 const MIN_POOL: u32 = 5;
-/// The database may take this long to answer one statement. Without a limit, a connection that
-/// leads nowhere would keep this process from starting anything for as long as its leases are
-/// renewed on another connection.
+/// The database may take 5 s to answer one statement. Without a limit, a connection that hangs
+/// would stop this process from starting work for as long as its leases are renewed on another
+/// connection.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The watcher's connection.
-type Link<Db> = <Db as WatchSql>::WatchConnection;
+type Connection<Db> = <Db as WatchSql>::WatchConnection;
 
-/// Runs in a task of its own until the dispatcher has ended; its session ends with it, and peers
+/// Runs in a task of its own until the dispatcher has ended. Its session ends with it, and peers
 /// see that.
 pub(crate) struct Watcher<Db: Database> {
     outbox: Arc<Shared<Db>>,
     owner: Uuid,
-    /// How long the instance's row is valid at first, in microseconds.
+    /// How long the new row of the instance is valid, in microseconds.
     lease_micros: i64,
     session: SessionReporter,
     pooler: PoolerDetector,
@@ -46,7 +46,7 @@ pub(crate) struct Watcher<Db: Database> {
     /// This is not the watcher's first connection.
     is_reconnecting: bool,
     highest_id: i64,
-    /// Differs after a change of ownership or of pauses.
+    /// A digest that changes with owners and pauses.
     ownership_digest: String,
 }
 
@@ -89,7 +89,7 @@ impl<Db: Database> Watcher<Db> {
             self.session.session_lost();
             if let Err(error) = ended {
                 let delay = self.backoff.failed(Operation::Watch, &error);
-                // There is no connection, so nothing is lost with either branch.
+                // There is no connection, so dropping either branch loses nothing.
                 tokio::select! {
                     () = sleep(delay) => {}
                     () = self.session.dispatcher_gone() => {}
@@ -98,27 +98,28 @@ impl<Db: Database> Watcher<Db> {
         }
     }
 
-    /// One connection, from its beginning to its end. A connection that is still there goes back to
-    /// the pool, so its session lock is released. One that is lost has none, and asking for a
+    /// Watches on one connection until it ends. A connection that still works goes back to the
+    /// pool, so its session lock is released first. A lost connection has no lock, and asking for a
     /// release would only connect again.
     async fn watch_one_connection(&mut self) -> Result<()> {
-        let mut link = with_timeout(Db::open(&self.outbox.pool, &self.outbox.sql)).await?;
-        let ended = self.watch_loop(&mut link).await;
+        let mut connection = with_timeout(Db::open(&self.outbox.pool, &self.outbox.sql)).await?;
+        let ended = self.watch_loop(&mut connection).await;
         let is_connected = match &ended {
             Ok(is_connected) => *is_connected,
             Err(error) => error.as_database_error().is_some(),
         };
         if is_connected {
-            let unlocked = with_timeout(Db::unlock_session(&mut link, &self.outbox.sql)).await;
+            let unlocked =
+                with_timeout(Db::unlock_session(&mut connection, &self.outbox.sql)).await;
             return ended.and(unlocked);
         }
         ended.map(drop)
     }
 
-    /// Watches until the dispatcher is gone, or this session or connection. Returns whether the
-    /// connection is still there.
-    async fn watch_loop(&mut self, link: &mut Link<Db>) -> Result<bool> {
-        let session = self.open_session(link).await?;
+    /// Watches until the dispatcher, this session or the connection is gone. Returns whether the
+    /// connection still works.
+    async fn watch_loop(&mut self, connection: &mut Connection<Db>) -> Result<bool> {
+        let session = self.open_session(connection).await?;
         let opened_at = Instant::now();
         let mut schedule = PollSchedule::new(
             Db::LONGEST_POLL_GAP,
@@ -128,18 +129,19 @@ impl<Db: Database> Watcher<Db> {
         );
         let mut detector = FailureDetector::new(opened_at, self.is_reconnecting);
         self.is_reconnecting = true;
-        // Whatever happened while nobody watched.
+        // Covers all changes since the last connection.
         self.outbox.signals.raise(Signal::OwnershipChanged);
         self.outbox.signals.raise(Signal::PeerPublished);
         while !self.session.is_dispatcher_gone() {
-            let poll = self.poll(link, session).await?;
-            if session.is_some() && !poll.held {
-                self.on_session_changed(link, opened_at.elapsed()).await?;
+            let poll = self.poll(connection, session).await?;
+            if session.is_some() && !poll.has_session_lock {
+                self.on_session_changed(connection, opened_at.elapsed())
+                    .await?;
                 return Ok(true);
             }
-            if session.is_some() && !poll.shown {
-                // The instance's row was deleted, and a claim has written it anew.
-                self.advertise(link, session).await?;
+            if session.is_some() && !poll.is_advertised {
+                // The instance's row was deleted, and a claim has written a new one.
+                self.advertise(connection, session).await?;
                 schedule.stop_listening();
             }
             self.backoff.recovered();
@@ -147,17 +149,17 @@ impl<Db: Database> Watcher<Db> {
             if self.report_changes(&poll) {
                 schedule.changed(now);
             }
-            for instance in detector.observe(&poll.gone, now) {
-                tracing::info!(%instance, "instance died; its partitions are free");
-                with_timeout(Db::reap_lost(link, &self.outbox.sql, instance)).await?;
+            for instance in detector.observe(&poll.lost_sessions, now) {
+                tracing::info!(%instance, "instance died; its partitions are unowned");
+                with_timeout(Db::reap_lost(connection, &self.outbox.sql, instance)).await?;
                 self.outbox.signals.raise(Signal::OwnershipChanged);
             }
             if schedule.start_listening(&poll, now) {
-                self.set_listening(link, true).await?;
+                self.set_listening(connection, true).await?;
                 continue;
             }
             let next = now + schedule.next_gap(&poll, detector.has_suspects(), now);
-            if !self.wait_for_sign(link, &mut schedule, next).await? {
+            if !self.wait_for_sign(connection, &mut schedule, next).await? {
                 return Ok(false);
             }
         }
@@ -165,78 +167,103 @@ impl<Db: Database> Watcher<Db> {
     }
 
     /// Polls, and reports that the session was verified if it still is this one.
-    async fn poll(&self, link: &mut Link<Db>, session: Option<SessionKey>) -> Result<PollResult> {
-        let (sql, asked_at) = (&self.outbox.sql, Instant::now());
-        let poll = Db::poll(link, sql, self.owner, session, self.highest_id);
+    async fn poll(
+        &self,
+        connection: &mut Connection<Db>,
+        session: Option<SessionKey>,
+    ) -> Result<PollResult> {
+        let (sql, sent_at) = (&self.outbox.sql, Instant::now());
+        let poll = Db::poll(connection, sql, self.owner, session, self.highest_id);
         let poll = with_timeout(poll).await?;
-        if session.is_some() && poll.held {
-            self.session.verified(asked_at);
+        if session.is_some() && poll.has_session_lock {
+            self.session.verified(sent_at);
         }
         Ok(poll)
     }
 
     /// Ties this process to the session of the connection, and lets peers see it.
-    async fn open_session(&mut self, link: &mut Link<Db>) -> Result<Option<SessionKey>> {
+    async fn open_session(
+        &mut self,
+        connection: &mut Connection<Db>,
+    ) -> Result<Option<SessionKey>> {
         if !Db::HAS_SESSION_LOCKS || self.pooler.is_found() {
-            self.advertise(link, None).await?;
+            self.advertise(connection, None).await?;
             return Ok(None);
         }
         let session = SessionKey::new();
-        with_timeout(Db::lock_session(link, &self.outbox.sql, session)).await?;
+        with_timeout(Db::lock_session(connection, &self.outbox.sql, session)).await?;
         self.session.session_opening();
         if !self.is_reconnecting {
             let (sql, micros) = (&self.outbox.sql, self.lease_micros);
-            with_timeout(Db::register(link, sql, self.owner, session, micros)).await?;
+            with_timeout(Db::register(connection, sql, self.owner, session, micros)).await?;
         }
-        let asked_at = Instant::now();
-        self.advertise(link, Some(session)).await?;
-        // Only now: a claim that was sent while peers saw the session before does not count.
-        self.session.session_opened(session, asked_at);
+        let sent_at = Instant::now();
+        self.advertise(connection, Some(session)).await?;
+        // Only now: a claim that was sent while peers saw the earlier session does not count.
+        self.session.session_opened(session, sent_at);
         Ok(Some(session))
     }
 
     /// Lets peers see this session, or none.
-    async fn advertise(&self, link: &mut Link<Db>, session: Option<SessionKey>) -> Result<()> {
-        with_timeout(Db::advertise(link, &self.outbox.sql, self.owner, session)).await
+    async fn advertise(
+        &self,
+        connection: &mut Connection<Db>,
+        session: Option<SessionKey>,
+    ) -> Result<()> {
+        with_timeout(Db::advertise(
+            connection,
+            &self.outbox.sql,
+            self.owner,
+            session,
+        ))
+        .await
     }
 
-    async fn set_listening(&self, link: &mut Link<Db>, is_listening: bool) -> Result<()> {
-        let set = Db::set_listening(link, &self.outbox.sql, self.owner, is_listening);
+    async fn set_listening(
+        &self,
+        connection: &mut Connection<Db>,
+        is_listening: bool,
+    ) -> Result<()> {
+        let set = Db::set_listening(connection, &self.outbox.sql, self.owner, is_listening);
         with_timeout(set).await
     }
 
-    /// The session is another one, though the connection was not lost.
-    async fn on_session_changed(&mut self, link: &mut Link<Db>, lasted: Duration) -> Result<()> {
+    /// The session changed although the connection was not lost.
+    async fn on_session_changed(
+        &mut self,
+        connection: &mut Connection<Db>,
+        lasted: Duration,
+    ) -> Result<()> {
         if self.pooler.session_changed(lasted) {
             tracing::warn!(
                 "connections share sessions, as behind a transaction-pooling proxy; peers replace a killed process only when its leases have expired"
             );
-            self.advertise(link, None).await?;
+            self.advertise(connection, None).await?;
             self.session.no_session();
         }
         Ok(())
     }
 
-    /// Raises the signals for what a poll found. Returns whether it found something.
+    /// Raises the signals for the changes that a poll found. Returns whether there were any.
     fn report_changes(&mut self, poll: &PollResult) -> bool {
-        let published = poll.highest > self.highest_id;
-        let moved = poll.leases != self.ownership_digest;
-        if published {
-            self.highest_id = poll.highest;
+        let has_published = poll.highest_id > self.highest_id;
+        let has_new_owners = poll.ownership_digest != self.ownership_digest;
+        if has_published {
+            self.highest_id = poll.highest_id;
             self.outbox.signals.raise(Signal::PeerPublished);
         }
-        if moved {
-            self.ownership_digest.clone_from(&poll.leases);
+        if has_new_owners {
+            self.ownership_digest.clone_from(&poll.ownership_digest);
             self.outbox.signals.raise(Signal::OwnershipChanged);
         }
-        published || moved
+        has_published || has_new_owners
     }
 
-    /// Waits until the next poll, or until the dispatcher is gone. Returns whether the connection is
-    /// still there.
+    /// Waits until the next poll, or until the dispatcher is gone. Returns whether the connection
+    /// still works.
     async fn wait_for_sign(
         &self,
-        link: &mut Link<Db>,
+        connection: &mut Connection<Db>,
         schedule: &mut PollSchedule,
         next: Instant,
     ) -> Result<bool> {
@@ -244,7 +271,7 @@ impl<Db: Database> Watcher<Db> {
         loop {
             // A notification that was not taken stays in the connection's buffer.
             let notification = tokio::select! {
-                notification = Db::next_notification(link) => notification?,
+                notification = Db::next_notification(connection) => notification?,
                 () = sleep_until(next) => return Ok(true),
                 () = signals.verification_requested() => return Ok(true),
                 () = self.session.dispatcher_gone() => return Ok(true),
@@ -255,7 +282,7 @@ impl<Db: Database> Watcher<Db> {
                 Notification::Published(partitions) => {
                     signals.peer_published_in(&partitions);
                     if schedule.notified(Instant::now()) {
-                        self.set_listening(link, false).await?;
+                        self.set_listening(connection, false).await?;
                         return Ok(true);
                     }
                 }
@@ -264,35 +291,35 @@ impl<Db: Database> Watcher<Db> {
     }
 }
 
-/// Whether a proxy gives each transaction another session. Then session locks say nothing.
+/// Finds a proxy that gives each transaction another session. Then session locks are useless.
 #[derive(Debug, Default)]
 struct PoolerDetector {
-    changes_in_a_row: u32,
+    consecutive_changes: u32,
 }
 
 impl PoolerDetector {
-    /// Three sessions in a row changed although their connections were not lost.
+    /// After three consecutive sessions that changed although their connections were not lost.
     const POOLER_AFTER: u32 = 3;
-    /// A session that lasted a minute is no session of such a proxy, and ends the row.
+    /// A session that lasted a minute is not from such a proxy, and restarts the count.
     const LASTING: Duration = Duration::from_secs(60);
 
-    /// A session changed after it had lasted that long. Returns whether the proxy is found by this.
+    /// A session changed after the time `lasted`. Returns whether there is a proxy.
     fn session_changed(&mut self, lasted: Duration) -> bool {
         if lasted >= Self::LASTING {
-            self.changes_in_a_row = 0;
+            self.consecutive_changes = 0;
         }
-        self.changes_in_a_row += 1;
+        self.consecutive_changes += 1;
         self.is_found()
     }
 
     fn is_found(&self) -> bool {
-        self.changes_in_a_row >= Self::POOLER_AFTER
+        self.consecutive_changes >= Self::POOLER_AFTER
     }
 }
 
-async fn with_timeout<T>(asked: impl Future<Output = Result<T>>) -> Result<T> {
-    let answered = timeout(STATEMENT_TIMEOUT, asked).await;
-    answered.unwrap_or_else(|_| Err(sqlx::Error::Io(std::io::ErrorKind::TimedOut.into())))
+async fn with_timeout<T>(statement: impl Future<Output = Result<T>>) -> Result<T> {
+    let answer = timeout(STATEMENT_TIMEOUT, statement).await;
+    answer.unwrap_or_else(|_| Err(sqlx::Error::Io(std::io::ErrorKind::TimedOut.into())))
 }
 
 #[cfg(test)]
@@ -300,7 +327,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_sessions_that_change_one_after_the_other_mean_a_proxy() {
+    fn only_consecutive_session_changes_mean_a_proxy() {
         let (short, long) = (Duration::from_secs(1), Duration::from_secs(3600));
         let mut rare = PoolerDetector::default();
         assert!(!(0..10).any(|_| rare.session_changed(long)));

@@ -1,4 +1,4 @@
-//! Writing what became of records.
+//! Writes the results of attempts to the database.
 
 pub(crate) mod settler;
 pub(super) mod writer;

@@ -1,4 +1,4 @@
-//! [`Settler`]: writes a batch until the database takes it.                                  (I/O)
+//! [`Settler`]: writes a batch until the database accepts it.                                 (I/O)
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use sqlx::Pool;
 use crate::{
     outbox::error::Operation,
     runtime::backoff::DatabaseBackoff,
-    store::{Batch, Database, Fence, KeptConnection, Statements},
+    store::{Batch, Database, Fence, KeptConnection, Role, SettleOutcome, Statements},
 };
 
 /// Writes batches, on a connection of its own.
@@ -21,34 +21,41 @@ pub(crate) struct Settler<Db: Database> {
 impl<Db: Database> Settler<Db> {
     pub(crate) fn new(pool: Pool<Db>, sql: Arc<Statements>, keep_completed: bool) -> Self {
         Self {
-            connection: KeptConnection::settling(pool),
+            connection: KeptConnection::for_role(pool, Role::Writer),
             sql,
             keep_completed,
         }
     }
 
-    /// Writes a batch however often it takes. Its records are in memory until then, and memory is
-    /// bounded, so nothing piles up. Dropped in between, all of it is written or nothing.
-    pub(crate) async fn write(&mut self, fence: &Fence, batch: &Batch) {
+    /// Tries to write a batch until it succeeds. Its records stay in memory until then, and memory
+    /// is bounded. If the future is dropped, either all of the batch is written or nothing.
+    pub(crate) async fn write(&mut self, fence: &Fence, batch: &Batch) -> SettleOutcome {
         let mut backoff = DatabaseBackoff::default();
-        while let Err(error) = self.write_once(fence, batch).await {
-            let delay = backoff.failed(Operation::Settle, &error);
-            tokio::time::sleep(delay).await;
+        loop {
+            match self.write_once(fence, batch).await {
+                Ok(outcome) => {
+                    backoff.recovered();
+                    return outcome;
+                }
+                Err(error) => {
+                    let delay = backoff.failed(Operation::Settle, &error);
+                    tokio::time::sleep(delay).await;
+                }
+            }
         }
-        backoff.recovered();
     }
 
     pub(crate) async fn write_once(
         &mut self,
         fence: &Fence,
         batch: &Batch,
-    ) -> Result<(), sqlx::Error> {
+    ) -> Result<SettleOutcome, sqlx::Error> {
         if batch.is_empty() {
-            return Ok(());
+            return Ok(SettleOutcome::default());
         }
         let (keep, connection) = (self.keep_completed, self.connection.connection().await?);
         let written = Db::settle(connection, &self.sql, fence, batch, keep).await;
-        self.connection.done(&written);
+        self.connection.release(&written);
         written
     }
 }

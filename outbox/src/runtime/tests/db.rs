@@ -1,5 +1,5 @@
-//! A database in memory, with the conditions of the real statements: what each means is said at
-//! the traits in `store`. Finished rows are kept.
+//! A database in memory, with the conditions of the real statements. The traits in `store` document
+//! each of them. Finished rows are kept.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use hashbrown::HashSet;
 use uuid::Uuid;
 
 use crate::{
-    record::{Attempt, DeliveryStatus, RecordStatus},
+    record::{Attempt, DeliveryStatus, Partition, Record, RecordStatus},
     store::{
         Batch, DeliveryRow, Fence, FetchedDelivery, FetchedRecord, InMemory, LaneName, Lease, Page,
     },
@@ -16,18 +16,18 @@ use crate::{
 
 #[derive(Debug)]
 pub(super) struct RecordRow {
-    pub(super) part: u16,
+    pub(super) partition: Partition,
     pub(super) key: String,
     pub(super) event: &'static str,
     pub(super) status: RecordStatus,
-    /// Of delayed ones.
+    /// The due time of a delayed record.
     pub(super) due: Option<i64>,
 }
 
 #[derive(Debug)]
 pub(super) struct Delivery {
     pub(super) record: i64,
-    pub(super) part: u16,
+    pub(super) partition: Partition,
     pub(super) key: String,
     pub(super) handler: &'static str,
     pub(super) status: DeliveryStatus,
@@ -42,7 +42,7 @@ pub(super) struct Db {
     pub(super) records: BTreeMap<i64, RecordRow>,
     pub(super) deliveries: BTreeMap<i64, Delivery>,
     /// Owner and epoch of each partition.
-    pub(super) leases: BTreeMap<u16, (Uuid, i64)>,
+    pub(super) leases: BTreeMap<Partition, (Uuid, i64)>,
 }
 
 impl Delivery {
@@ -56,12 +56,12 @@ impl Delivery {
     }
 
     pub(super) fn is_in(&self, lane: &LaneName) -> bool {
-        self.part == lane.part && self.key == lane.key && self.handler == lane.handler
+        self.partition == lane.partition && self.key == lane.key && self.handler == lane.handler
     }
 
     pub(super) fn lane(&self) -> LaneName {
         LaneName {
-            part: self.part,
+            partition: self.partition,
             key: self.key.clone(),
             handler: self.handler.to_owned(),
         }
@@ -70,7 +70,7 @@ impl Delivery {
 
 /// Reading.
 impl Db {
-    /// For messages.
+    /// For panic messages.
     pub(super) fn unfinished(&self) -> Vec<(i64, &RecordRow, Vec<&Delivery>)> {
         let rows = self.records.iter();
         let rows = rows.filter(|(_, row)| {
@@ -89,15 +89,15 @@ impl Db {
     pub(super) fn leases_of(&self, of: Uuid) -> Vec<Lease> {
         let leases = self.leases.iter().filter(|(_, (owner, _))| *owner == of);
         leases
-            .map(|(&part, &(_, epoch))| Lease { part, epoch })
+            .map(|(&partition, &(_, epoch))| Lease { partition, epoch })
             .collect()
     }
 
     fn fetched(&self, id: i64) -> FetchedRecord {
         let row = &self.records[&id];
-        let record = super::record(id, &row.key, row.event);
-        let part = row.part;
-        FetchedRecord { part, record }
+        let record = Record::for_tests(id, &row.key, row.event);
+        let partition = row.partition;
+        FetchedRecord { partition, record }
     }
 
     fn fetched_delivery(&self, id: i64) -> FetchedDelivery {
@@ -106,29 +106,29 @@ impl Db {
         let mut after = self.deliveries.range(id + 1..);
         FetchedDelivery {
             handler: row.handler.to_owned(),
-            waiting: row.status == DeliveryStatus::Waiting,
+            is_waiting: row.status == DeliveryStatus::Waiting,
             blocking: row.blocking,
-            followed: after.any(|(_, other)| other.blocking && other.is_in(&lane)),
+            has_followers: after.any(|(_, other)| other.blocking && other.is_in(&lane)),
             attempt: row.attempt,
-            fetched: self.fetched(row.record),
+            record: self.fetched(row.record),
         }
     }
 
-    pub(super) fn pending(
+    pub(super) fn pending_records(
         &self,
         pages: &[Page],
-        known: &[InMemory],
+        in_memory: &[InMemory],
         per_page: usize,
         limit: usize,
     ) -> Vec<FetchedRecord> {
-        let known: HashSet<i64> = known.iter().map(|known| known.id).collect();
+        let in_memory: HashSet<i64> = in_memory.iter().map(|record| record.id).collect();
         let mut all = Vec::new();
         for page in pages {
             let of_page = self.records.iter().filter(|(id, row)| {
-                row.part == page.part
+                row.partition == page.partition
                     && row.status == RecordStatus::Pending
                     && **id > page.after
-                    && !known.contains(*id)
+                    && !in_memory.contains(*id)
             });
             all.extend(of_page.take(per_page).map(|(id, _)| self.fetched(*id)));
         }
@@ -136,10 +136,12 @@ impl Db {
         all
     }
 
-    pub(super) fn due_records(&self, parts: &[u16], limit: usize) -> Vec<FetchedRecord> {
+    pub(super) fn due_records(&self, partitions: &[Partition], limit: usize) -> Vec<FetchedRecord> {
         let rows = self.records.iter();
         let mut due: Vec<(i64, i64)> = rows
-            .filter(|(_, row)| parts.contains(&row.part) && row.status == RecordStatus::Scheduled)
+            .filter(|(_, row)| {
+                partitions.contains(&row.partition) && row.status == RecordStatus::Scheduled
+            })
             .filter_map(|(id, row)| Some((row.due.filter(|due| *due <= self.now)?, *id)))
             .collect();
         due.sort_unstable();
@@ -149,12 +151,12 @@ impl Db {
 
     pub(super) fn due_deliveries(
         &self,
-        parts: &[u16],
+        partitions: &[Partition],
         handlers: &[&str],
         limit: usize,
     ) -> Vec<FetchedDelivery> {
         let is_due = |row: &&Delivery| {
-            parts.contains(&row.part)
+            partitions.contains(&row.partition)
                 && handlers.contains(&row.handler)
                 && row.status == DeliveryStatus::Retrying
                 && row.due <= self.now
@@ -174,31 +176,40 @@ impl Db {
         rows.filter(|(_, row)| row.blocking && row.is_in(lane))
     }
 
-    pub(super) fn lanes(&self, lanes: &[LaneName], per_lane: usize) -> Vec<FetchedDelivery> {
+    pub(super) fn lane_heads(&self, lanes: &[LaneName], per_lane: usize) -> Vec<FetchedDelivery> {
         let of = |lane| self.blocking(lane).take(per_lane);
         let ids = lanes.iter().flat_map(of).map(|(id, _)| *id);
         ids.map(|id| self.fetched_delivery(id)).collect()
     }
 
-    pub(super) fn blocked(&self, lanes: &[LaneName]) -> Vec<LaneName> {
-        let blocks = |lane: &&LaneName| self.blocking(lane).next().is_some();
-        lanes.iter().filter(blocks).cloned().collect()
+    pub(super) fn blocked_among(&self, lanes: &[LaneName]) -> Vec<LaneName> {
+        let is_blocked = |lane: &&LaneName| self.blocking(lane).next().is_some();
+        lanes.iter().filter(is_blocked).cloned().collect()
     }
 
-    pub(super) fn blocked_keys(&self, parts: &[u16], per_part: usize) -> Vec<(u16, String)> {
-        let of = |part: u16| {
+    pub(super) fn blocking_keys(
+        &self,
+        partitions: &[Partition],
+        per_partition: usize,
+    ) -> Vec<(Partition, String)> {
+        let of = |partition: Partition| {
             let rows = self.deliveries.values();
-            let rows = rows.filter(move |row| row.blocking && row.part == part);
+            let rows = rows.filter(move |row| row.blocking && row.partition == partition);
             let keys: BTreeSet<&String> = rows.map(|row| &row.key).collect();
-            let first = keys.into_iter().take(per_part);
-            first.map(move |key| (part, key.clone()))
+            let first = keys.into_iter().take(per_partition);
+            first.map(move |key| (partition, key.clone()))
         };
-        parts.iter().copied().flat_map(of).collect()
+        partitions.iter().copied().flat_map(of).collect()
     }
 
-    pub(super) fn runnable(&self, parts: &[u16], handlers: &[&str], limit: usize) -> Vec<LaneName> {
+    pub(super) fn runnable_lanes(
+        &self,
+        partitions: &[Partition],
+        handlers: &[&str],
+        limit: usize,
+    ) -> Vec<LaneName> {
         let runnable = self.deliveries.iter().filter(|(id, row)| {
-            parts.contains(&row.part)
+            partitions.contains(&row.partition)
                 && handlers.contains(&row.handler)
                 && row.status == DeliveryStatus::Waiting
                 && row.blocking
@@ -210,21 +221,23 @@ impl Db {
 
 /// Writing.
 impl Db {
-    pub(super) fn is_ours(&self, fence: &Fence, part: u16) -> bool {
-        let owned = |lease: &Lease| lease.part == part && self.leases[&part].1 == lease.epoch;
-        fence.leases.iter().any(owned) && self.leases[&part].0 == fence.owner
+    pub(super) fn is_ours(&self, fence: &Fence, partition: Partition) -> bool {
+        let is_current = |lease: &Lease| {
+            lease.partition == partition && self.leases[&partition].1 == lease.epoch
+        };
+        fence.leases.iter().any(is_current) && self.leases[&partition].0 == fence.owner
     }
 
-    /// Changes a record that is ours and as it was read. Whether it was.
+    /// Ends a record that the fence covers and that was not ended before. Returns whether it did.
     fn end(&mut self, fence: &Fence, id: i64, status: RecordStatus) -> bool {
         let row = &self.records[&id];
-        let as_read = [RecordStatus::Pending, RecordStatus::Scheduled].contains(&row.status);
-        let change = as_read && self.is_ours(fence, row.part);
-        if change {
+        let is_open = [RecordStatus::Pending, RecordStatus::Scheduled].contains(&row.status);
+        let may_end = is_open && self.is_ours(fence, row.partition);
+        if may_end {
             assert!(row.status.may_become(status), "{id}: {status}");
             self.records.get_mut(&id).unwrap().status = status;
         }
-        change
+        may_end
     }
 
     pub(super) fn settle(&mut self, fence: &Fence, batch: &Batch) {
@@ -246,19 +259,19 @@ impl Db {
                 self.deliveries.insert(i64::try_from(id).unwrap(), delivery);
             }
         }
-        let mut once = HashSet::new();
+        let mut seen = HashSet::new();
         for row in &batch.changed_deliveries {
-            // Which of two a database would take is not said anywhere.
-            assert!(once.insert((row.record_id, row.handler)), "twice: {row:?}");
+            // Databases differ in which of two changes they would take.
+            assert!(seen.insert((row.record_id, row.handler)), "twice: {row:?}");
             self.change(fence, row);
         }
-        for id in batch.ended() {
+        for id in batch.records_to_finish() {
             self.finish(id);
         }
     }
 
     fn change(&mut self, fence: &Fence, row: &DeliveryRow) -> bool {
-        let ours = self.is_ours(fence, row.part);
+        let is_ours = self.is_ours(fence, row.partition);
         let now = self.now;
         let found = self.deliveries.values_mut().find(|other| {
             is_of(other, row)
@@ -266,7 +279,7 @@ impl Db {
                 && [DeliveryStatus::Waiting, DeliveryStatus::Retrying].contains(&other.status)
         });
         match found {
-            Some(found) if ours => {
+            Some(found) if is_ours => {
                 assert!(found.status.may_become(row.status), "{found:?}: {row:?}");
                 *found = delivery(row, now);
             }
@@ -281,9 +294,10 @@ impl Db {
         }
     }
 
-    /// The completion inside a handler's own transaction. Whether it may commit.
-    pub(super) fn complete(&mut self, fence: &Fence, row: &DeliveryRow, stored: bool) -> bool {
-        if !stored && self.end(fence, row.record_id, RecordStatus::Completed) {
+    /// The completion inside a handler's own transaction. Returns whether the transaction may
+    /// commit.
+    pub(super) fn complete(&mut self, fence: &Fence, row: &DeliveryRow, has_row: bool) -> bool {
+        if !has_row && self.end(fence, row.record_id, RecordStatus::Completed) {
             return true;
         }
         let changed = self.change(fence, row);
@@ -301,7 +315,7 @@ fn is_of(delivery: &Delivery, row: &DeliveryRow) -> bool {
 fn delivery(row: &DeliveryRow, now: i64) -> Delivery {
     Delivery {
         record: row.record_id,
-        part: row.part,
+        partition: row.partition,
         key: row.key.clone(),
         handler: row.handler,
         status: row.status,

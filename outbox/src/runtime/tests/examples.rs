@@ -1,17 +1,17 @@
-//! One transition each, on lanes alone.
+//! Single transitions of lanes, without an engine.
 
 use crate::runtime::tests::{
-    HANDLERS, Setup, attempt, record,
+    HANDLERS, Setup, attempt,
     world::{End, attempt_end},
 };
 use crate::{
-    record::DeliveryStatus,
+    record::{DeliveryStatus, Partition, Record},
     registry::HandlerIx,
     runtime::lane::{Lanes, OutgoingBatch, Target, Work},
     store::{FetchedDelivery, FetchedRecord, LaneName},
 };
 
-/// Lanes, and what they started.
+/// Lanes, and the records that they started.
 struct Bench {
     lanes: Lanes,
     running: Vec<Work>,
@@ -21,12 +21,13 @@ const A: HandlerIx = HandlerIx::for_tests(0);
 const B: HandlerIx = HandlerIx::for_tests(1);
 const C: HandlerIx = HandlerIx::for_tests(2);
 const KEY: &str = "k";
+const PARTITION: Partition = Partition::new(0);
 
 fn lane(handler: HandlerIx) -> LaneName {
     LaneName {
-        part: 0,
+        partition: PARTITION,
         key: KEY.to_owned(),
-        handler: HANDLERS[handler.place()].to_owned(),
+        handler: HANDLERS[handler.index()].to_owned(),
     }
 }
 
@@ -34,24 +35,27 @@ fn lane(handler: HandlerIx) -> LaneName {
 fn row(id: i64, number: u32, waiting: bool, blocking: bool, followed: bool) -> FetchedDelivery {
     FetchedDelivery {
         handler: HANDLERS[0].to_owned(),
-        waiting,
+        is_waiting: waiting,
         blocking,
-        followed,
+        has_followers: followed,
         attempt: attempt(number),
-        fetched: fetched(id, KEY),
+        record: fetched(id, KEY),
     }
 }
 
 fn fetched(id: i64, key: &str) -> FetchedRecord {
-    let record = record(id, key, "");
-    FetchedRecord { part: 0, record }
+    let record = Record::for_tests(id, key, "");
+    FetchedRecord {
+        partition: PARTITION,
+        record,
+    }
 }
 
 impl Bench {
     fn new(stop_on_failure: bool) -> Self {
         let setup = Setup {
             stop_on_failure,
-            transactional: false,
+            is_transactional: false,
             max_records: 8,
             max_burst: 1,
         };
@@ -64,15 +68,15 @@ impl Bench {
     }
 
     fn record_of(&mut self, key: &str, id: i64, handlers: &[HandlerIx]) -> bool {
-        let route = |&handler| Target {
+        let target = |&handler| Target {
             handler,
             is_blocked: false,
         };
-        let route: Vec<Target> = handlers.iter().map(route).collect();
-        self.lanes.admit_record(fetched(id, key), &route)
+        let targets: Vec<Target> = handlers.iter().map(target).collect();
+        self.lanes.admit_record(fetched(id, key), &targets)
     }
 
-    /// What runs.
+    /// The running records.
     fn runs(&mut self) -> Vec<(i64, HandlerIx)> {
         let bursts = self.lanes.take_bursts().into_iter();
         self.running.extend(bursts.map(|burst| burst.first));
@@ -93,25 +97,25 @@ impl Bench {
     }
 
     /// The rows that a batch is to write: splits, then changes.
-    fn rows(unwritten: &OutgoingBatch) -> Vec<(i64, &'static str, DeliveryStatus)> {
-        let batch = unwritten.batch();
+    fn rows(outgoing: &OutgoingBatch) -> Vec<(i64, &'static str, DeliveryStatus)> {
+        let batch = outgoing.batch();
         let rows = batch.new_deliveries.iter().chain(&batch.changed_deliveries);
         rows.map(|row| (row.record_id, row.handler, row.status))
             .collect()
     }
 
     fn write(&mut self) {
-        let unwritten = self.batch();
-        self.lanes.on_written(unwritten);
+        let outgoing = self.batch();
+        self.lanes.on_written(outgoing);
     }
 
-    fn is_empty(&self) {
+    fn assert_empty(&self) {
         assert_eq!(self.lanes.leftovers(), None);
     }
 }
 
 #[test]
-fn a_record_is_done_when_all_its_handlers_are() {
+fn a_record_is_completed_when_all_its_handlers_completed_it() {
     let mut bench = Bench::new(true);
     assert!(bench.record(1, &[A, B]));
     assert_eq!(bench.runs(), [(1, A), (1, B)]);
@@ -120,23 +124,23 @@ fn a_record_is_done_when_all_its_handlers_are() {
     bench.ends(1, A, End::Completed);
     let batch = bench.batch();
     assert_eq!(batch.batch().completed, [1]);
-    assert!(!bench.record(1, &[A, B]), "it is known until it is written");
+    assert!(!bench.record(1, &[A, B]), "in memory until written");
     bench.lanes.on_written(batch);
-    bench.is_empty();
+    bench.assert_empty();
 }
 
 #[test]
-fn what_nothing_handles_is_put_aside() {
+fn a_record_without_a_handler_becomes_unhandled() {
     let mut bench = Bench::new(true);
     assert!(bench.record(1, &[]));
     let batch = bench.batch();
     assert_eq!(batch.batch().unhandled, [1]);
     bench.lanes.on_written(batch);
-    bench.is_empty();
+    bench.assert_empty();
 }
 
 #[test]
-fn a_lane_runs_one_record_after_the_other_and_others_beside_it() {
+fn a_lane_runs_one_record_at_a_time_and_lanes_run_concurrently() {
     let mut bench = Bench::new(true);
     bench.record(1, &[A]);
     bench.record(2, &[A]);
@@ -147,7 +151,7 @@ fn a_lane_runs_one_record_after_the_other_and_others_beside_it() {
 }
 
 #[test]
-fn a_handler_has_so_many_slots() {
+fn a_handler_runs_as_many_lanes_as_it_has_slots() {
     let mut bench = Bench::new(true);
     bench.record_of("x", 1, &[B]);
     bench.record_of("y", 2, &[B]);
@@ -157,7 +161,7 @@ fn a_handler_has_so_many_slots() {
 }
 
 #[test]
-fn a_retry_gives_rows_to_all_that_stand_in_its_lanes_in_order() {
+fn a_retry_gives_rows_to_all_records_of_the_key_in_order() {
     let mut bench = Bench::new(true);
     bench.record(1, &[A, C]);
     bench.record(2, &[A, C]);
@@ -174,15 +178,15 @@ fn a_retry_gives_rows_to_all_that_stand_in_its_lanes_in_order() {
     let retry = &batch.batch().new_deliveries[0];
     assert_eq!((retry.attempt, retry.due_in), (2, Some(5)));
     assert!(retry.blocking);
-    assert_eq!(bench.runs(), [(2, C)], "the other lane goes on");
+    assert_eq!(bench.runs(), [(2, C)], "the other lane continues");
     bench.lanes.on_written(batch);
     bench.ends(2, C, End::Completed);
     bench.write();
-    bench.is_empty();
+    bench.assert_empty();
 }
 
 #[test]
-fn a_failure_that_is_skipped_lets_the_lane_go_on() {
+fn a_skipped_failure_does_not_block_the_lane() {
     let mut bench = Bench::new(true);
     bench.record(1, &[B]);
     bench.record(2, &[B]);
@@ -209,7 +213,7 @@ fn without_order_a_retry_is_detached() {
 }
 
 #[test]
-fn a_due_delivery_runs_and_then_what_waits_behind_it() {
+fn a_due_delivery_runs_and_then_the_deliveries_behind_it() {
     let mut bench = Bench::new(true);
     assert!(bench.lanes.admit_due(A, row(1, 2, false, true, true)));
     assert_eq!(bench.runs(), [(1, A)]);
@@ -228,7 +232,7 @@ fn a_due_delivery_runs_and_then_what_waits_behind_it() {
 }
 
 #[test]
-fn what_is_parked_while_its_lane_is_read_makes_it_read_again() {
+fn a_record_that_is_parked_while_its_lane_is_loaded_causes_another_load() {
     let mut bench = Bench::new(true);
     bench.lanes.admit_runnable(&lane(A), A);
     assert_eq!(bench.lanes.fetch_started(9), [lane(A)]);
@@ -241,7 +245,7 @@ fn what_is_parked_while_its_lane_is_read_makes_it_read_again() {
 }
 
 #[test]
-fn what_a_fetch_may_have_seen_before_it_was_written_is_known_until_it_arrives() {
+fn a_written_record_stays_in_memory_until_the_fetch_under_way_ends() {
     let mut bench = Bench::new(true);
     bench.record(1, &[A]);
     bench.lanes.fetch_started(9);
@@ -249,11 +253,11 @@ fn what_a_fetch_may_have_seen_before_it_was_written_is_known_until_it_arrives() 
     bench.write();
     assert!(!bench.record(1, &[A]));
     bench.lanes.fetch_ended();
-    bench.is_empty();
+    bench.assert_empty();
 }
 
 #[test]
-fn lanes_that_wait_for_a_slot_can_leave_memory_and_are_asked_for_again() {
+fn evicted_lanes_are_refilled_after_they_are_written() {
     let mut bench = Bench::new(true);
     bench.record_of("x", 1, &[B]);
     bench.record_of("y", 2, &[B]);
@@ -262,16 +266,16 @@ fn lanes_that_wait_for_a_slot_can_leave_memory_and_are_asked_for_again() {
     assert_eq!(Bench::rows(&batch), [(2, "b", DeliveryStatus::Waiting)]);
     assert!(
         bench.lanes.handlers_to_refill().is_empty(),
-        "nothing to be found yet"
+        "a search would find nothing yet"
     );
     bench.lanes.on_written(batch);
     assert_eq!(bench.lanes.handlers_to_refill(), [B]);
     assert_eq!(bench.lanes.in_memory(), 1);
 }
 
-/// Found by the laws: the read of the lane saw the delivery as not to run now, and closed the lane.
+/// Found by the laws: the delivery was among the loaded rows too, and blocked the lane.
 #[test]
-fn a_due_delivery_that_is_read_twice_in_a_fetch_leaves_its_lane_open() {
+fn a_due_delivery_that_is_read_twice_in_a_fetch_does_not_block_its_lane() {
     let mut bench = Bench::new(true);
     bench.lanes.admit_runnable(&lane(A), A);
     bench.lanes.fetch_started(9);
@@ -287,37 +291,37 @@ fn a_due_delivery_that_is_read_twice_in_a_fetch_leaves_its_lane_open() {
 }
 
 #[test]
-fn a_batch_of_before_a_lost_lease_says_nothing_about_what_was_read_after() {
+fn a_batch_from_before_a_lost_lease_does_not_forget_a_record_that_was_read_again() {
     let mut bench = Bench::new(true);
     bench.record(1, &[A]);
     bench.ends(1, A, End::Completed);
     let old = bench.batch();
-    bench.lanes.drop_partitions(&[0], &[]);
+    bench.lanes.drop_partitions(&[PARTITION], &[]);
     assert!(bench.record(1, &[A]));
     bench.lanes.on_written(old);
     assert!(!bench.record(1, &[A]));
 }
 
 #[test]
-fn the_same_for_deliveries() {
+fn a_batch_from_before_a_lost_lease_does_not_forget_a_delivery_that_was_read_again() {
     let mut bench = Bench::new(true);
     let due = || row(1, 2, false, true, false);
     assert!(bench.lanes.admit_due(A, due()));
     bench.ends(1, A, End::Completed);
     let old = bench.batch();
-    bench.lanes.drop_partitions(&[0], &[]);
+    bench.lanes.drop_partitions(&[PARTITION], &[]);
     assert!(bench.lanes.admit_due(A, due()));
     bench.lanes.on_written(old);
     assert!(!bench.lanes.admit_due(A, due()));
 }
 
 #[test]
-fn the_same_for_lanes() {
+fn a_batch_from_before_a_lost_lease_does_not_unblock_a_lane_that_was_read_again() {
     let mut bench = Bench::new(true);
     bench.record(1, &[A]);
     bench.ends(1, A, End::RetryIn(1));
     let old = bench.batch();
-    bench.lanes.drop_partitions(&[0], &[]);
+    bench.lanes.drop_partitions(&[PARTITION], &[]);
     let blocked = Target {
         handler: A,
         is_blocked: true,
@@ -325,7 +329,7 @@ fn the_same_for_lanes() {
     bench.lanes.admit_record(fetched(2, KEY), &[blocked]);
     bench.lanes.on_written(old);
     bench.record(3, &[A]);
-    assert!(bench.runs().is_empty(), "what is before it is not written");
+    assert!(bench.runs().is_empty(), "record 2 is not written");
 }
 
 #[test]

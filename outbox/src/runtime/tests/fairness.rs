@@ -5,12 +5,9 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use crate::{
-    record::Record,
+    record::{Partition, Record},
     registry::{HandlerIx, PerHandler},
-    runtime::{
-        lane::{AttemptEnd, Burst, HandlerSettings, LaneSettings, Lanes, Target, Work},
-        tests::record,
-    },
+    runtime::lane::{AttemptEnd, Burst, HandlerSettings, LaneSettings, Lanes, Target, Work},
     store::FetchedRecord,
 };
 
@@ -47,18 +44,19 @@ impl Bench {
     }
 
     fn publish(&mut self, id: i64, key: &str) {
-        let record: Record = record(id, key, "");
+        let record = Record::for_tests(id, key, "");
         let target = Target {
             handler: HANDLER,
             is_blocked: false,
         };
+        let partition = Partition::new(0);
         self.lanes
-            .admit_record(FetchedRecord { part: 0, record }, &[target]);
+            .admit_record(FetchedRecord { partition, record }, &[target]);
         *self.left.entry(key.to_owned()).or_default() += 1;
         self.start();
     }
 
-    /// Every burst that has its slot starts; the lanes that then have records and no burst wait.
+    /// Starts every burst that has its slot. Lanes with records and without a burst then wait.
     fn start(&mut self) {
         for Burst { first, rest } in self.lanes.take_bursts() {
             let key = first.record.key.clone();
@@ -81,7 +79,7 @@ impl Bench {
         }
     }
 
-    /// The first record of a burst ends, or the worker gives the rest of the burst back.
+    /// The first record of a burst ends. `continues`: the worker starts the next one.
     fn end(&mut self, at: usize, continues: bool) {
         if self.running.is_empty() {
             return;
@@ -100,7 +98,7 @@ impl Bench {
 }
 
 proptest! {
-    /// A waiting lane gets a slot after at most one burst of each lane before it.
+    /// A waiting lane gets a slot after at most one burst of each other lane.
     #[test]
     fn a_lane_waits_for_at_most_one_burst_of_each_other_lane(
         concurrency in 1u32..4,

@@ -1,11 +1,11 @@
-//! What must hold whatever happens.
+//! [`Laws`]: invariants that hold after every step.
 
 use std::collections::{HashMap, HashSet};
 
-use crate::record::RecordStatus;
+use crate::record::{Partition, RecordStatus};
 use crate::runtime::lane::Work;
 use crate::runtime::tests::{
-    HANDLERS, SKIPS,
+    HANDLERS, SKIPS_FAILED,
     db::{Db, RecordRow},
     world::End,
 };
@@ -13,17 +13,17 @@ use crate::runtime::tests::{
 /// A record and a handler.
 type Pair = (i64, &'static str);
 
-/// What the dispatcher did. It forgets with it, so that what was done before a crash or a lost
-/// lease, and may not have been written, does not count.
+/// The history of the dispatcher, and its invariants. After a crash or a lost lease, results that
+/// may not have been written do not count.
 pub(super) struct Laws {
     stop_on_failure: bool,
-    /// Started in this life, with the attempt.
+    /// Started since the last crash or lost lease, with the attempt.
     started: HashSet<(i64, &'static str, u32)>,
     completed: HashSet<Pair>,
-    /// Ended in this life such that the lane goes on.
+    /// Ended since then, so that the next record of the lane may run.
     passed: HashSet<Pair>,
-    parts: HashMap<i64, u16>,
-    /// In all lives.
+    partitions: HashMap<i64, Partition>,
+    /// Since the beginning.
     ever_completed: HashSet<Pair>,
     discarded: HashSet<Pair>,
     effects: HashSet<Pair>,
@@ -44,16 +44,20 @@ impl Laws {
             started: HashSet::new(),
             completed: HashSet::new(),
             passed: HashSet::new(),
-            parts: HashMap::new(),
+            partitions: HashMap::new(),
             ever_completed: HashSet::new(),
             discarded: HashSet::new(),
             effects: HashSet::new(),
         }
     }
 
-    /// What the dispatcher knew of these partitions is gone.
-    pub(super) fn restarted(&mut self, lost: impl Fn(u16) -> bool) {
-        let is_kept = |id: &i64| self.parts.get(id).is_some_and(|part| !lost(*part));
+    /// The dispatcher has forgotten these partitions.
+    pub(super) fn restarted(&mut self, lost: impl Fn(Partition) -> bool) {
+        let is_kept = |id: &i64| {
+            self.partitions
+                .get(id)
+                .is_some_and(|partition| !lost(*partition))
+        };
         self.started.retain(|(id, ..)| is_kept(id));
         self.completed.retain(|(id, _)| is_kept(id));
         self.passed.retain(|(id, _)| is_kept(id));
@@ -74,21 +78,30 @@ impl Laws {
         work: &Work,
         mut running: impl Iterator<Item = &'a Work>,
     ) {
-        let (id, handler) = (work.record.id, HANDLERS[work.handler.place()]);
-        let beside = running.find(|other| {
+        let (id, handler) = (work.record.id, HANDLERS[work.handler.index()]);
+        let concurrent = running.find(|other| {
             other.handler == work.handler
                 && (other.record.id == id
                     || !other.is_detached
                         && !work.is_detached
                         && other.record.key == work.record.key)
         });
-        assert!(beside.is_none(), "{work:?} starts beside {beside:?}");
+        assert!(
+            concurrent.is_none(),
+            "{work:?} starts while {concurrent:?} runs"
+        );
         let attempt = work.attempt.number;
-        let new = self.started.insert((id, handler, attempt));
-        assert!(new, "attempt {attempt} of {id} by {handler} starts again");
-        let again = self.completed.contains(&(id, handler));
-        assert!(!again, "{id} was completed by {handler} and starts again");
-        self.parts.insert(id, work.part);
+        let is_new = self.started.insert((id, handler, attempt));
+        assert!(
+            is_new,
+            "attempt {attempt} of {id} by {handler} starts again"
+        );
+        let is_completed = self.completed.contains(&(id, handler));
+        assert!(
+            !is_completed,
+            "{id} was completed by {handler} and starts again"
+        );
+        self.partitions.insert(id, work.partition);
         if !work.is_detached {
             self.is_first(db, id, handler);
         }
@@ -96,18 +109,18 @@ impl Laws {
 
     /// An invocation that had its slot was not started.
     pub(super) fn not_started(&mut self, work: &Work) {
-        let handler = HANDLERS[work.handler.place()];
+        let handler = HANDLERS[work.handler.index()];
         self.started
             .remove(&(work.record.id, handler, work.attempt.number));
     }
 
-    /// Nothing stands before this record in its lane.
+    /// No earlier record of the lane blocks this one.
     fn is_first(&self, db: &Db, id: i64, handler: &'static str) {
         let row = &db.records[&id];
         let earlier = |other: i64, than: &RecordRow| match (than.due, row.due) {
             (None, None) => other < id,
             (Some(than), Some(due)) => (than, other) < (due, id),
-            // In the order in which they are read.
+            // Either may be first: they run in the order in which they are read.
             (Some(_), None) | (None, Some(_)) => false,
         };
         for (other, than) in &db.records {
@@ -136,44 +149,44 @@ impl Laws {
         let row = rows.find(|row| row.record == id && row.handler == handler);
         let in_db = match (row, db.records[&id].status) {
             (Some(row), _) => !row.blocking,
-            // Split without it: it had ended before.
+            // It has no row in a split record, so it had ended before.
             (None, status) => status != RecordStatus::Pending && status != RecordStatus::Scheduled,
         };
         in_db || self.passed.contains(&(id, handler))
     }
 
-    /// A handler's own transaction with the completion in it: `kept` or rolled back.
-    pub(super) fn transaction(&mut self, work: &Work, kept: bool, ours: bool) {
-        let pair = (work.record.id, HANDLERS[work.handler.place()]);
-        if kept {
+    /// A handler's own transaction, with the completion in it, has committed or was rolled back.
+    pub(super) fn transaction(&mut self, work: &Work, has_committed: bool, is_ours: bool) {
+        let pair = (work.record.id, HANDLERS[work.handler.index()]);
+        if has_committed {
             assert!(self.effects.insert(pair), "{pair:?} had its effect twice");
         } else {
-            let excused = !ours || self.discarded.contains(&pair);
-            assert!(excused, "{pair:?} was ours, and rolled back");
+            let may_roll_back = !is_ours || self.discarded.contains(&pair);
+            assert!(may_roll_back, "{pair:?} was ours, and rolled back");
         }
     }
 
-    /// An invocation ended; `kept` says whether what it did was not rolled back.
-    pub(super) fn ended(&mut self, work: &Work, end: End, kept: bool) {
-        let handler = work.handler.place();
+    /// An invocation ended. `has_committed`: its effects were not rolled back.
+    pub(super) fn ended(&mut self, work: &Work, end: End, has_committed: bool) {
+        let handler = work.handler.index();
         let pair = (work.record.id, HANDLERS[handler]);
         let passes = match end {
             End::Completed => {
                 self.completed.insert(pair);
-                if kept {
+                if has_committed {
                     self.ever_completed.insert(pair);
                 }
                 true
             }
             End::RetryIn(_) => !self.stop_on_failure,
-            End::Failed => !self.stop_on_failure || SKIPS[handler],
+            End::Failed => !self.stop_on_failure || SKIPS_FAILED[handler],
         };
         if passes {
             self.passed.insert(pair);
         }
     }
 
-    /// In the end every record has been with all its handlers.
+    /// At the end all handlers of every record have completed it, or it was discarded for them.
     pub(super) fn nothing_is_lost(&self, db: &Db) {
         for (id, row) in &db.records {
             for handler in route(row.event) {

@@ -1,26 +1,26 @@
-//! Lanes: each transition by itself, and all of them against a database in memory.
+//! Tests of lanes: each transition by itself, and all of them against a database in memory.
 
 mod db;
 mod examples;
 mod fairness;
 #[cfg(feature = "testing")]
 mod fetcher;
-mod found;
 mod laws;
-mod people;
+mod others;
 mod property;
 mod reading;
+mod regressions;
 mod states;
 mod world;
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
 use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::{
     handler::{Context, Outcome},
-    record::{Attempt, Record},
+    record::Attempt,
     registry::{
         EventMatch, Invocation, Location, PerHandler, PermanentFailure, Registration, route::Router,
     },
@@ -31,18 +31,18 @@ use crate::{
     },
 };
 
-/// An event `one` goes to the first, an event `three` to all.
+/// An event `one` goes to the first handler, an event `three` to all.
 const HANDLERS: [&str; 3] = ["a", "b", "c"];
-/// Those for which a record that failed for good lets the ones behind it go on.
-const SKIPS: [bool; 3] = [false, true, false];
+/// Whether a record that failed permanently lets the records behind it run, by handler.
+const SKIPS_FAILED: [bool; 3] = [false, true, false];
 const CONCURRENCY: [u32; 3] = [2, 1, 3];
 
-/// What differs between the dispatchers that are tried.
+/// The settings that differ between the tested dispatchers.
 #[derive(Debug, Clone, Copy)]
 struct Setup {
     stop_on_failure: bool,
     /// Whether `a` completes its records in its own transaction.
-    transactional: bool,
+    is_transactional: bool,
     /// How many records may be in memory.
     max_records: usize,
     max_burst: usize,
@@ -53,8 +53,8 @@ impl Setup {
         let handler = |ix: usize| HandlerSettings {
             id: HANDLERS[ix],
             concurrency: CONCURRENCY[ix],
-            skips_failed: SKIPS[ix],
-            is_transactional: self.transactional && ix == 0,
+            skips_failed: SKIPS_FAILED[ix],
+            is_transactional: self.is_transactional && ix == 0,
         };
         LaneSettings {
             stop_on_failure: self.stop_on_failure,
@@ -101,20 +101,6 @@ const fn registration(id: &'static str, events: &'static [&'static str]) -> Regi
         on_permanent_failure: PermanentFailure::Block,
         of_trait: None,
         of_attribute: None,
-    }
-}
-
-fn record(id: i64, key: &str, event: &str) -> Record {
-    Record {
-        id,
-        event_id: Uuid::nil(),
-        event: event.to_owned(),
-        version: 1,
-        key: key.to_owned(),
-        payload: String::new(),
-        headers: BTreeMap::new(),
-        created_at: jiff::Timestamp::UNIX_EPOCH,
-        max_retries: None,
     }
 }
 

@@ -1,10 +1,10 @@
-//! Everything that can happen, in any order, with the laws asked at each step.
+//! All steps in any order. The laws check each step.
 
 use std::fmt;
 
 use proptest::prelude::*;
 
-use crate::record::RecordStatus;
+use crate::record::{Partition, RecordStatus};
 use crate::registry::HandlerIx;
 use crate::runtime::tests::{
     HANDLERS, Setup,
@@ -13,15 +13,15 @@ use crate::runtime::tests::{
 
 #[derive(Debug, Clone)]
 enum Step {
-    /// Records of one transaction: key, and whether it goes to all handlers.
+    /// Records of one transaction: key, and whether all handlers take it. Then the delay.
     Publish(Vec<(u16, bool)>, Option<i64>),
     StartFetch {
         poll: bool,
         due: bool,
     },
-    /// The next fetch reads everything again.
+    /// The next fetch is a sweep.
     Sweep,
-    /// So many statements of the fetch.
+    /// Runs this many statements of the fetch.
     Read(u8),
     EndFetch(bool),
     Take,
@@ -29,25 +29,25 @@ enum Step {
     TakeBatch,
     Commit,
     Acknowledge,
-    /// All three.
+    /// `TakeBatch`, `Commit` and `Acknowledge`.
     Write,
     Time(i64),
     Replay(usize),
     Discard(usize, bool),
     Pause(u16, bool),
     Evict,
-    Steal(u16, u8),
+    PeerTakes(Partition, u8),
     Claim(bool),
     Crash(bool),
-    /// What was started was not started.
+    /// A worker does not start an invocation.
     NotStarted(usize),
-    /// So many partitions are kept; the others are to be handed over.
+    /// Keeps this many partitions; the others close.
     Keep(usize),
-    /// Those that are drained are, and come back.
+    /// Hands drained partitions over, and gets them back.
     HandOver(u8),
 }
 
-/// Printed one to a line.
+/// Printed with one step per line.
 #[derive(Clone)]
 struct Steps(Vec<Step>);
 
@@ -64,17 +64,17 @@ fn setups() -> impl Strategy<Value = Setup> {
     let max_records = prop_oneof![Just(8), Just(16), Just(64)];
     let setup = (any::<bool>(), any::<bool>(), max_records, 1usize..5);
     setup.prop_map(
-        |(stop_on_failure, transactional, max_records, max_burst)| Setup {
+        |(stop_on_failure, is_transactional, max_records, max_burst)| Setup {
             stop_on_failure,
-            transactional,
+            is_transactional,
             max_records,
             max_burst,
         },
     )
 }
 
-/// `rough`: with crashes, lost leases and discards.
-fn steps(rough: bool) -> impl Strategy<Value = Steps> {
+/// `has_faults`: with crashes, lost leases and discards.
+fn steps(has_faults: bool) -> impl Strategy<Value = Steps> {
     let end = prop_oneof![
         6 => Just(End::Completed),
         2 => (0u8..4).prop_map(End::RetryIn),
@@ -102,15 +102,16 @@ fn steps(rough: bool) -> impl Strategy<Value = Steps> {
         3 => (0usize..3).prop_map(Step::Keep),
         3 => (0u8..3).prop_map(Step::HandOver),
     ];
-    let harsh = prop_oneof![
+    let faults = prop_oneof![
         2 => (0usize..8, any::<bool>()).prop_map(|(at, failed)| Step::Discard(at, failed)),
-        2 => (0u16..2, 0u8..3).prop_map(|(part, work)| Step::Steal(part, work)),
+        2 => (0u16..2, 0u8..3).prop_map(|(number, work)| Step::PeerTakes(Partition::new(number), work)),
         3 => any::<bool>().prop_map(Step::Claim),
         1 => any::<bool>().prop_map(Step::Crash),
     ];
-    let step = match rough {
-        true => prop_oneof![8 => usual, 1 => harsh].boxed(),
-        false => usual.boxed(),
+    let step = if has_faults {
+        prop_oneof![8 => usual, 1 => faults].boxed()
+    } else {
+        usual.boxed()
     };
     prop::collection::vec(step, 1..150).prop_map(Steps)
 }
@@ -126,11 +127,11 @@ fn step(world: &mut World, step: Step) {
         Step::StartFetch { poll, due } => {
             world.start_fetch(poll, due);
         }
-        Step::Sweep => world.wish_sweep(),
+        Step::Sweep => world.request_sweep(),
         Step::Read(statements) => {
             let _ = (0..statements).all(|_| world.read());
         }
-        Step::EndFetch(works) => world.end_fetch(works),
+        Step::EndFetch(succeeds) => world.end_fetch(succeeds),
         Step::Take => world.take(),
         Step::Finish(at, end) => world.finish(at, end),
         Step::TakeBatch => world.take_batch(),
@@ -144,7 +145,7 @@ fn step(world: &mut World, step: Step) {
         Step::Evict => {
             world.engine.evict();
         }
-        Step::Steal(part, work) => world.steal(part, work),
+        Step::PeerTakes(partition, work) => world.peer_takes(partition, work),
         Step::Claim(all) => world.claim(all),
         Step::Crash(commit) => world.crash(commit),
         Step::NotStarted(at) => world.not_started(at),
@@ -153,8 +154,8 @@ fn step(world: &mut World, step: Step) {
     }
 }
 
-/// While nothing changes, there is nothing to read: no busy loop.
-fn comes_to_rest(world: &mut World) {
+/// Fetches until there is nothing to read. Fails if that never happens: it would be a busy loop.
+fn run_until_idle(world: &mut World) {
     for _ in 0..200 {
         world.take();
         world.write_all();
@@ -163,7 +164,7 @@ fn comes_to_rest(world: &mut World) {
         }
         world.end_fetch(true);
     }
-    panic!("reads on and on: {:?}", world.engine);
+    panic!("never stops reading: {:?}", world.engine);
 }
 
 fn is_done(world: &World) -> bool {
@@ -171,8 +172,8 @@ fn is_done(world: &World) -> bool {
     rows.all(|row| [RecordStatus::Completed, RecordStatus::Discarded].contains(&row.status))
 }
 
-/// From now on everything succeeds. Whether it came to its end without a sweep beyond those that
-/// the loop makes after an error, a pause, or a lost lease.
+/// From now on everything succeeds. Returns whether all records were finished without further
+/// sweeps than those after an error, a pause or a lost lease.
 pub(super) fn finish(world: &mut World) -> bool {
     world.claim(true);
     world.keep(2);
@@ -181,21 +182,21 @@ pub(super) fn finish(world: &mut World) -> bool {
         .for_each(|(ix, _)| world.pause(HandlerIx::for_tests(ix), false));
     for round in 0..400 {
         if round >= 200 && round % 4 == 0 {
-            world.wish_sweep();
+            world.request_sweep();
         }
-        comes_to_rest(world);
+        run_until_idle(world);
         while !world.running.is_empty() {
             world.finish(0, End::Completed);
             world.take();
         }
-        comes_to_rest(world);
+        run_until_idle(world);
         while let Some(id) = world.pick(0, true) {
             world.db.replay(id);
         }
         world.db.now += 1000;
         if is_done(world) && world.running.is_empty() {
             world.laws.nothing_is_lost(&world.db);
-            // The last fetch lets go of what it could have been wrong about.
+            // After the last fetch, memory forgets the rest.
             world.end_fetch(true);
             assert_eq!(world.engine.lanes().leftovers(), None);
             return round < 200;
@@ -209,13 +210,13 @@ pub(super) fn finish(world: &mut World) -> bool {
 fn run(setup: Setup, steps: Steps) -> bool {
     let mut world = World::new(setup);
     let discards = |step: &Step| matches!(step, Step::Discard(..));
-    // What blocks a lane may be discarded before what was just parked behind it is written, and
-    // could have been woken: that is left to the sweep.
-    let excused = steps.0.iter().any(discards);
+    // A blocking delivery may be discarded before the records behind it are written. Then only a
+    // sweep finds those.
+    let may_need_sweep = steps.0.iter().any(discards);
     for next in steps.0 {
         step(&mut world, next);
     }
-    finish(&mut world) || excused
+    finish(&mut world) || may_need_sweep
 }
 
 proptest! {
@@ -225,7 +226,7 @@ proptest! {
         prop_assert!(run(setup, steps), "only a sweep helped");
     }
 
-    /// With them.
+    /// With crashes, lost leases and discards.
     #[test]
     fn lanes_keep_the_laws_through_crashes(setup in setups(), steps in steps(true)) {
         prop_assert!(run(setup, steps), "only a sweep helped");

@@ -1,4 +1,4 @@
-//! A fetch, statement by statement: others write in between.
+//! A fetch, statement by statement: other steps may come in between.
 
 use std::mem;
 
@@ -10,18 +10,19 @@ use crate::{
     store::{DueDeliveryName, FetchedDelivery, InMemory, OpenWriters},
 };
 
-/// A fetch that is under way, so many of its statements done.
+/// A fetch that is under way. `done` of its statements have run.
 pub(super) struct Fetch {
     pub(super) plan: FetchPlan,
     done: u8,
     fetched: Fetched,
 }
 
-/// How many deliveries of a parked lane are read at once; few, so that some are left.
-const PER_LANE: usize = 2;
-/// How many keys of a partition in which something blocks; few, so that some are not known.
-const KEYS_PER_PART: usize = 2;
-/// Seven statements, and the end.
+/// How many deliveries of a parked lane a fetch loads. The number is low, so that some are left.
+const ROWS_PER_LANE: usize = 2;
+/// How many blocking keys of a partition a sweep reads. The number is low, so that some are
+/// missing.
+const KEYS_PER_PARTITION: usize = 2;
+/// Seven statements, and the notes about the pages.
 const STEPS: u8 = 8;
 
 impl World {
@@ -31,29 +32,32 @@ impl World {
             return false;
         }
         let sweep = mem::take(&mut self.sweep);
-        let want = FetchRequest {
+        let request = FetchRequest {
             poll: (poll || sweep).then_some(PollReason::Signalled),
             due: due || sweep,
             sweep,
             clock_offset: 0,
         };
-        self.fetch = self.engine.plan_fetch(want).map(|plan| Fetch {
+        self.fetch = self.engine.plan_fetch(request).map(|plan| Fetch {
             plan,
             done: 0,
             fetched: Fetched::default(),
         });
         for lane in self.fetch.iter().flat_map(|fetch| &fetch.plan.load) {
-            assert!(!self.engine.lanes().is_closing(lane.part), "reads {lane:?}");
+            assert!(
+                !self.engine.lanes().is_closing(lane.partition),
+                "reads {lane:?}"
+            );
         }
         self.fetch.is_some()
     }
 
-    /// Like the slow sweep underneath.
-    pub(super) fn wish_sweep(&mut self) {
+    /// The next fetch is a sweep, as every two minutes.
+    pub(super) fn request_sweep(&mut self) {
         self.sweep = true;
     }
 
-    /// The next statement of the fetch that is under way. Whether there was one.
+    /// Runs the next statement of the fetch that is under way. Returns whether there was one.
     pub(super) fn read(&mut self) -> bool {
         let Some(fetch) = &mut self.fetch else {
             return false;
@@ -63,15 +67,15 @@ impl World {
             done,
             fetched,
         } = fetch;
-        let (db, parts) = (&self.db, &plan.partitions);
+        let (db, partitions) = (&self.db, &plan.partitions);
         match *done {
             0 => {
-                let rows = db.lanes(&plan.load, PER_LANE);
+                let rows = db.lane_heads(&plan.load, ROWS_PER_LANE);
                 fetched.loaded = group_by_lane(&plan.load, rows);
             }
             1 => {
                 if let Some(due) = &plan.due {
-                    let rows = db.due_deliveries(parts, &plan.handlers, due.delivery_limit());
+                    let rows = db.due_deliveries(partitions, &plan.handlers, due.delivery_limit());
                     let names: Vec<DueDeliveryName> = (0..).zip(&rows).map(name_of).collect();
                     let new = due.new_deliveries(&names, &plan.router);
                     let rows = (0..).zip(rows).filter(|(at, _)| new.contains(at));
@@ -81,7 +85,7 @@ impl World {
             2 => {
                 if let Some(due) = &plan.due {
                     let deliveries = fetched.due_deliveries.len();
-                    let rows = db.due_records(parts, due.record_limit());
+                    let rows = db.due_records(partitions, due.record_limit());
                     fetched.due_records = due.new_records(rows, deliveries);
                 }
             }
@@ -89,20 +93,22 @@ impl World {
                 if let Some(pending) = &plan.pending {
                     let (pages, now) = (&pending.pages, Instant::now());
                     let writers = OpenWriters::Serial;
-                    self.late.observe(parts, pending.highest_seen, writers, now);
+                    self.late
+                        .observe(partitions, pending.highest_seen, writers, now);
                     if plan.sweep {
-                        self.late.reread(parts, 0);
+                        self.late.reread(partitions, 0);
                     }
                     let lowered = self.late.lower(&pages.pages);
                     let is_lowered = lowered != pages.pages;
-                    let known: &[InMemory] = if is_lowered { &pending.in_memory } else { &[] };
-                    fetched.pending = db.pending(&lowered, known, pages.per_page, pages.limit);
+                    let in_memory: &[InMemory] = if is_lowered { &pending.in_memory } else { &[] };
+                    let (per_page, limit) = (pages.per_page, pages.limit);
+                    fetched.pending = db.pending_records(&lowered, in_memory, per_page, limit);
                 }
             }
             4 => {
                 if plan.sweep {
-                    let keys = db.blocked_keys(parts, KEYS_PER_PART);
-                    let keys = plan.blocking_keys.replaced_by(&keys, KEYS_PER_PART);
+                    let keys = db.blocking_keys(partitions, KEYS_PER_PARTITION);
+                    let keys = plan.blocking_keys.replaced_by(&keys, KEYS_PER_PARTITION);
                     fetched.blocking_keys = Some(keys);
                 }
             }
@@ -110,10 +116,10 @@ impl World {
                 if let Some(search) = &plan.find_runnable {
                     let ids = search.handlers.iter().map(|ix| plan.router.id_of(*ix));
                     let ids: Vec<&str> = ids.collect();
-                    fetched.runnable = db.runnable(parts, &ids, search.limit);
+                    fetched.runnable = db.runnable_lanes(partitions, &ids, search.limit);
                 }
             }
-            6 => fetched.add_blocked(db.blocked(&fetched.lanes_to_check(plan))),
+            6 => fetched.add_blocked(db.blocked_among(&fetched.lanes_to_check(plan))),
             7 => {
                 if let Some(pending) = &plan.pending {
                     self.late.pages_read(&pending.pages, &fetched.pending);
@@ -125,13 +131,13 @@ impl World {
         *done <= STEPS
     }
 
-    /// The rest of the fetch is read, and all of it delivered; or it failed.
-    pub(super) fn end_fetch(&mut self, works: bool) {
-        while works && self.read() {}
+    /// The fetch reads the rest and succeeds, or it fails.
+    pub(super) fn end_fetch(&mut self, succeeds: bool) {
+        while succeeds && self.read() {}
         let Some(Fetch { plan, fetched, .. }) = self.fetch.take() else {
             return;
         };
-        if works {
+        if succeeds {
             self.engine.on_fetched(&plan, fetched);
         } else {
             self.engine.on_fetch_failed(plan);
@@ -140,11 +146,11 @@ impl World {
     }
 }
 
-/// A delivery by its place in the answer.
+/// A delivery, with its position in the answer as its id.
 fn name_of((id, row): (i64, &FetchedDelivery)) -> DueDeliveryName {
     DueDeliveryName {
         id,
-        record_id: row.fetched.record.id,
+        record_id: row.record.record.id,
         handler: row.handler.clone(),
     }
 }
@@ -160,7 +166,7 @@ mod tests {
     fn world() -> World {
         World::new(Setup {
             stop_on_failure: true,
-            transactional: false,
+            is_transactional: false,
             max_records: 8,
             max_burst: 1,
         })
@@ -177,8 +183,8 @@ mod tests {
         world.take();
     }
 
-    /// The keys whose lanes the next fetch asks about.
-    fn asked(world: &mut World) -> Vec<String> {
+    /// The keys whose lanes the next fetch checks.
+    fn checked_keys(world: &mut World) -> Vec<String> {
         world.start_fetch(true, false);
         (0..6).for_each(|_| assert!(world.read()));
         let fetch = world.fetch.as_ref().unwrap();
@@ -187,11 +193,11 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_asked_about_a_key_in_which_nothing_blocks() {
+    fn only_lanes_of_blocking_keys_are_checked() {
         let mut world = world();
         read(&mut world);
         for sweep in [false, true] {
-            // All of the same partition.
+            // All keys are of the same partition.
             publish(&mut world, &[0, 2, 4]);
             read(&mut world);
             while let Some((work, ..)) = world.running.first() {
@@ -202,11 +208,11 @@ mod tests {
             }
             world.write_all();
             if sweep {
-                world.wish_sweep();
+                world.request_sweep();
             }
             publish(&mut world, &[0, 2, 4]);
-            // What was written by us, or what the sweep has found.
-            assert_eq!(asked(&mut world), ["k0"]);
+            // The engine added the key with its batch, or the sweep read it.
+            assert_eq!(checked_keys(&mut world), ["k0"]);
             world.end_fetch(true);
             world.take();
             let running = world.running.iter().map(|(work, ..)| &*work.record.key);
@@ -218,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_partition_that_was_just_gained_every_lane_is_asked_about_unless_the_sweep_says_more() {
+    fn every_lane_of_a_gained_partition_is_checked_until_the_sweep_has_read_blocking_keys() {
         let mut world = world();
         publish(&mut world, &[0, 2]);
         world.start_fetch(true, false);
@@ -231,36 +237,36 @@ mod tests {
     }
 
     #[test]
-    fn what_is_pending_comes_before_the_look_for_lanes_that_could_run() {
+    fn pending_records_come_before_the_search_for_runnable_lanes() {
         let mut world = world();
-        let looks = |world: &mut World| {
+        let fetch = |world: &mut World| {
             let started = world.start_fetch(false, false);
-            let fetch = world.fetch.as_ref();
-            let search = fetch.and_then(|fetch| fetch.plan.find_runnable.as_ref());
-            let look = search.is_some_and(|search| search.order == RunnableOrder::EveryLane);
+            let under_way = world.fetch.as_ref();
+            let search = under_way.and_then(|fetch| fetch.plan.find_runnable.as_ref());
+            let has_search = search.is_some_and(|search| search.order == RunnableOrder::EveryLane);
             world.end_fetch(true);
-            (started, look)
+            (started, has_search)
         };
-        // Nothing is pending: at once after the sweep.
-        assert_eq!(looks(&mut world), (true, false));
-        assert_eq!(looks(&mut world), (true, true));
-        assert_eq!(looks(&mut world), (false, false));
-        // As much as there is room for, but not for ever.
+        // Nothing is pending: the search follows the sweep at once.
+        assert_eq!(fetch(&mut world), (true, false));
+        assert_eq!(fetch(&mut world), (true, true));
+        assert_eq!(fetch(&mut world), (false, false));
+        // Pages come first while there is room, at most four.
         publish(&mut world, &[0; 20]);
-        world.wish_sweep();
-        let pages = (0..9).take_while(|_| !looks(&mut world).1).count();
+        world.request_sweep();
+        let pages = (0..9).take_while(|_| !fetch(&mut world).1).count();
         assert!((1..=4).contains(&pages), "{pages}");
-        assert_eq!(looks(&mut world), (false, false));
+        assert_eq!(fetch(&mut world), (false, false));
     }
 
     #[test]
-    fn a_sweep_that_meets_a_crowded_memory_is_made_later() {
+    fn a_sweep_without_room_is_made_later() {
         let mut world = world();
         read(&mut world);
         publish(&mut world, &[0, 1, 2, 3, 4, 5, 6, 7]);
         read(&mut world);
         assert!(world.engine.is_full());
-        world.wish_sweep();
+        world.request_sweep();
         world.start_fetch(true, false);
         world.end_fetch(true);
         while !world.running.is_empty() {
@@ -275,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_due_is_read_only_as_far_as_there_is_room() {
+    fn due_rows_are_read_only_while_there_is_room() {
         let mut world = world();
         read(&mut world);
         publish(&mut world, &[0, 2, 4, 6]);

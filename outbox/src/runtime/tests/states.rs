@@ -22,7 +22,7 @@ fn table<From: Display, To: Display>(
     text + END
 }
 
-/// The rows of statuses, each as it is stored.
+/// The transitions of statuses, with the stored names.
 fn stored<Status: Display + Copy>(
     rows: &'static [(Option<Status>, &'static str, Status)],
 ) -> impl Iterator<Item = (String, &'static str, Status)> {
@@ -73,7 +73,7 @@ fn the_states_of_lanes_are_documented() {
     }
 }
 
-/// Finished is finished, and nothing else is.
+/// The final statuses are `completed` and `discarded`.
 #[test]
 fn only_open_statuses_change() {
     for &from in RecordStatus::ALL {

@@ -1,5 +1,5 @@
-//! A dispatcher and its database, without tasks and SQL: does one thing at a time, as the loop in
-//! `event_loop` does, and asks the [`Laws`] whether it may.
+//! A dispatcher and its database, without tasks and SQL. It takes one step at a time, like the
+//! event loop, and the [`Laws`] check each step.
 
 use std::{collections::BTreeSet, mem, sync::Arc, time::Duration};
 
@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::runtime::tests::{HANDLERS, Setup, db::Db, laws::Laws, reading::Fetch};
 use crate::{
     handler::FailureKind,
-    record::{Attempt, DeliveryStatus, failure::Failure},
+    record::{Attempt, DeliveryStatus, Partition, failure::Failure},
     registry::HandlerIx,
     retry::FailedBecause,
     runtime::{
@@ -17,8 +17,10 @@ use crate::{
         fetch::LateWriters,
         lane::{AttemptEnd, Burst, OutgoingBatch, Work, completed_row},
     },
-    store::Fence,
+    store::{Fence, Lease},
 };
+
+const PARTITIONS: [Partition; 2] = [Partition::new(0), Partition::new(1)];
 
 pub(super) struct World {
     setup: Setup,
@@ -26,23 +28,25 @@ pub(super) struct World {
     pub(super) engine: Engine,
     pub(super) late: LateWriters,
     pub(super) fetch: Option<Fetch>,
-    batch: Option<Taken>,
-    /// What runs, each with what may follow in its burst and the fence that it was started with.
+    batch: Option<WriteInProgress>,
+    /// The running records, each with the rest of its burst and the fence at its start.
     pub(super) running: Vec<(Work, Vec<Work>, Arc<Fence>)>,
-    /// The loop has been told to read everything again.
+    /// The next fetch is a sweep.
     pub(super) sweep: bool,
     pub(super) paused: Vec<String>,
-    thief: Uuid,
-    /// The leases have expired, and the dispatcher knows that they may have.
-    expired: bool,
+    /// Another process that takes partitions.
+    peer: Uuid,
+    /// The leases may have expired, and the dispatcher knows it.
+    is_expired: bool,
     pub(super) laws: Laws,
 }
 
 /// A batch that is being written.
-struct Taken {
-    unwritten: OutgoingBatch,
+struct WriteInProgress {
+    outgoing: OutgoingBatch,
     fence: Arc<Fence>,
-    committed: bool,
+    /// The leases that the database refused. `None`: the batch is not committed yet.
+    refused: Option<Vec<Lease>>,
 }
 
 /// How an invocation ends.
@@ -65,16 +69,20 @@ impl World {
             running: Vec::new(),
             sweep: true,
             paused: Vec::new(),
-            thief: Uuid::now_v7(),
-            expired: false,
+            peer: Uuid::now_v7(),
+            is_expired: false,
             laws: Laws::new(setup.stop_on_failure),
         };
-        (0..2).for_each(|part| world.db.give(part, world.engine.leases().owner()));
+        let owner = world.engine.leases().owner();
+        PARTITIONS
+            .iter()
+            .for_each(|partition| world.db.set_owner(*partition, owner));
         world.claim(true);
         world
     }
 
-    /// All memory is gone; a batch that was on its way may have arrived.
+    /// The process loses its memory. `commit`: the database has written the batch that was on its
+    /// way.
     pub(super) fn crash(&mut self, commit: bool) {
         if commit {
             self.commit();
@@ -89,82 +97,93 @@ impl World {
         };
         let owner = self.engine.leases().owner();
         self.db = db;
-        (0..2).for_each(|part| self.db.give(part, owner));
+        PARTITIONS
+            .iter()
+            .for_each(|partition| self.db.set_owner(*partition, owner));
         self.claim(true);
         self.laws.restarted(|_| true);
         let paused = self.paused.clone();
         self.engine.apply_pauses(&paused);
     }
 
-    /// Another process takes a partition whose lease has run out, and does some work.
-    pub(super) fn steal(&mut self, part: u16, work: u8) {
+    /// Another process takes a partition whose lease has expired, and completes some records.
+    pub(super) fn peer_takes(&mut self, partition: Partition, work: u8) {
         self.take();
-        self.expired = true;
-        self.db.give(part, self.thief);
+        self.is_expired = true;
+        self.db.set_owner(partition, self.peer);
         for _ in 0..work {
-            for done in self.db.work_off(part) {
+            for done in self.db.complete_next(partition) {
                 self.laws.completed_elsewhere(done);
             }
         }
     }
 
-    /// Leases are renewed; what was lost comes back if `all`.
+    /// Renews the leases. `all`: lost partitions come back.
     pub(super) fn claim(&mut self, all: bool) {
         self.end_fetch(true);
         let owner = self.engine.leases().owner();
         if all {
             let lost = self.db.leases.iter();
             let lost = lost.filter(|(_, (other, _))| *other != owner);
-            let lost: Vec<u16> = lost.map(|(part, _)| *part).collect();
-            lost.into_iter().for_each(|part| self.db.give(part, owner));
+            let lost: Vec<Partition> = lost.map(|(partition, _)| *partition).collect();
+            lost.into_iter()
+                .for_each(|partition| self.db.set_owner(partition, owner));
         }
         let leases = self.db.leases_of(owner);
         let changes = self.engine.on_claimed(&leases, Instant::now());
-        let lost = |part: u16| changes.lost.contains(&part);
-        let mut stopped: Vec<HandlerIx> = Vec::new();
-        self.running.retain(|(work, ..)| {
-            if lost(work.part) {
-                stopped.push(work.handler);
-            }
-            !lost(work.part)
-        });
-        if !changes.lost.is_empty() {
-            self.engine.drop_partitions(&changes.lost, &stopped);
-        }
-        self.laws.restarted(lost);
+        self.drop_partitions(&changes.lost);
         self.sweep |= !changes.gained.is_empty();
-        self.expired = false;
+        self.is_expired = false;
     }
 
-    /// This process is to own so many partitions: others are closed, or opened again.
+    fn drop_partitions(&mut self, lost: &[Partition]) {
+        let is_lost = |partition: Partition| lost.contains(&partition);
+        let cancelled = self
+            .running
+            .extract_if(.., |(work, ..)| is_lost(work.partition))
+            .map(|(work, ..)| work.handler);
+        let cancelled: Vec<HandlerIx> = cancelled.collect();
+        if !lost.is_empty() {
+            self.engine.drop_partitions(lost, &cancelled);
+        }
+        self.laws.restarted(is_lost);
+    }
+
+    /// Another process takes a partition, and this one does not notice.
+    pub(super) fn peer_takes_unnoticed(&mut self, partition: Partition) {
+        self.db.set_owner(partition, self.peer);
+    }
+
+    /// Keeps `share` partitions open: closes the others, or opens closed ones again.
     pub(super) fn keep(&mut self, share: usize) {
         self.end_fetch(true);
         self.sweep |= self.engine.keep_open(share);
     }
 
-    /// What is drained goes to another process, which does some work, and comes back. No fault:
-    /// nothing may be done twice.
+    /// Drained partitions go to another process, which completes some records, and come back. This
+    /// is no fault: no record may run twice.
     pub(super) fn hand_over(&mut self, work: u8) {
         self.end_fetch(true);
         let fence = self.engine.leases().fence();
-        for lease in self.engine.claim_request(BTreeSet::new()).to_release {
-            if !self.db.is_ours(&fence, lease.part) {
-                // It was stolen before: what was written last, was not.
-                self.laws.restarted(|part| part == lease.part);
+        for lease in self.engine.claim_request(BTreeSet::new(), true).to_release {
+            if !self.db.is_ours(&fence, lease.partition) {
+                // A peer had taken it before, so the last batch was not written.
+                self.laws
+                    .restarted(|partition| partition == lease.partition);
             }
-            self.db.give(lease.part, self.thief);
-            for done in (0..work).flat_map(|_| self.db.work_off(lease.part)) {
+            self.db.set_owner(lease.partition, self.peer);
+            for done in (0..work).flat_map(|_| self.db.complete_next(lease.partition)) {
                 self.laws.completed_elsewhere(done);
             }
         }
         self.claim(true);
     }
 
-    /// What has its slot when a handler is paused may still start.
+    /// Pauses or resumes a handler. Bursts that have their slots may still start.
     pub(super) fn pause(&mut self, handler: HandlerIx, paused: bool) {
         self.claim(false);
         self.take();
-        let id = HANDLERS[handler.place()];
+        let id = HANDLERS[handler.index()];
         self.paused.retain(|other| other != id);
         if paused {
             self.paused.push(id.to_owned());
@@ -174,52 +193,55 @@ impl World {
     }
 
     pub(super) fn take(&mut self) {
-        if self.expired {
+        if self.is_expired {
             return;
         }
         for Burst { first, rest } in self.engine.take_bursts() {
-            let paused = self.paused.iter().any(|id| id == name(first.handler));
-            assert!(!paused, "{first:?} starts although its handler is paused");
+            let is_paused = self.paused.iter().any(|id| id == name(first.handler));
+            assert!(
+                !is_paused,
+                "{first:?} starts although its handler is paused"
+            );
             self.start(first, rest, self.engine.leases().fence());
         }
     }
 
-    fn start(&mut self, work: Work, then: Vec<Work>, fence: Arc<Fence>) {
+    fn start(&mut self, work: Work, rest: Vec<Work>, fence: Arc<Fence>) {
         let running = self.running.iter().map(|(work, ..)| work);
         self.laws.started(&self.db, &work, running);
-        self.running.push((work, then, fence));
+        self.running.push((work, rest, fence));
     }
 
     pub(super) fn finish(&mut self, at: usize, end: End) {
         if self.running.is_empty() {
             return;
         }
-        let (work, mut then, fence) = self.running.remove(at % self.running.len());
-        let transactional = self.setup.transactional && work.handler.place() == 0;
-        let mut kept = true;
-        if transactional && matches!(end, End::Completed) {
+        let (work, mut rest, fence) = self.running.remove(at % self.running.len());
+        let is_transactional = self.setup.is_transactional && work.handler.index() == 0;
+        let mut has_committed = true;
+        if is_transactional && matches!(end, End::Completed) {
             let row = completed_row(&work, name(work.handler));
-            kept = self.db.complete(&fence, &row, work.from_row);
-            let ours = self.db.is_ours(&fence, work.part);
-            self.laws.transaction(&work, kept, ours);
+            has_committed = self.db.complete(&fence, &row, work.from_row);
+            let is_ours = self.db.is_ours(&fence, work.partition);
+            self.laws.transaction(&work, has_committed, is_ours);
         }
-        self.laws.ended(&work, end, kept);
+        self.laws.ended(&work, end, has_committed);
         let next = self.engine.on_finished(&work, attempt_end(&work, end));
-        if !matches!(end, End::Completed) || then.is_empty() {
+        if !matches!(end, End::Completed) || rest.is_empty() {
             assert_eq!(next, None, "nothing follows in the burst of {work:?}");
             return;
         }
-        let work = then.remove(0);
+        let work = rest.remove(0);
         assert_eq!(next, Some(work.record.id), "{work:?} is next in its burst");
-        if self.expired {
+        if self.is_expired {
             self.engine.on_not_started(work);
         } else {
-            // A handler that was paused meanwhile finishes its burst, or gives it back.
-            self.start(work, then, fence);
+            // A handler that was paused meanwhile may finish its burst.
+            self.start(work, rest, fence);
         }
     }
 
-    /// The process hesitated, and then it was too late to be sure.
+    /// The worker does not start an invocation, because its permit is no longer valid.
     pub(super) fn not_started(&mut self, at: usize) {
         if self.running.is_empty() {
             return;
@@ -233,28 +255,35 @@ impl World {
         if self.batch.is_some() {
             return;
         }
-        if let Some(unwritten) = self.engine.take_batch(0) {
+        if let Some(outgoing) = self.engine.take_batch(0) {
             let fence = self.engine.leases().fence();
-            self.batch = Some(Taken {
-                unwritten,
+            self.batch = Some(WriteInProgress {
+                outgoing,
                 fence,
-                committed: false,
+                refused: None,
             });
         }
     }
 
     pub(super) fn commit(&mut self) {
-        if let Some(taken) = self.batch.as_mut().filter(|taken| !taken.committed) {
-            self.db.settle(&taken.fence, taken.unwritten.batch());
-            taken.committed = true;
+        if let Some(taken) = self.batch.as_mut()
+            && taken.refused.is_none()
+        {
+            self.db.settle(&taken.fence, taken.outgoing.batch());
+            let leases = taken.fence.leases.iter().copied();
+            let is_refused = |lease: &Lease| !self.db.is_ours(&taken.fence, lease.partition);
+            taken.refused = Some(leases.filter(is_refused).collect());
         }
     }
 
-    /// The dispatcher is told that its batch is written.
+    /// The dispatcher gets the answer to its batch, with the refused leases.
     pub(super) fn acknowledge(&mut self) {
         self.commit();
         if let Some(taken) = self.batch.take() {
-            self.engine.on_written(taken.unwritten);
+            let refused = taken.refused.unwrap_or_default();
+            let lost = self.engine.on_refused(&refused, Instant::now());
+            self.drop_partitions(&lost);
+            self.engine.on_written(taken.outgoing);
         }
     }
 
@@ -291,7 +320,7 @@ impl World {
 }
 
 fn name(handler: HandlerIx) -> &'static str {
-    HANDLERS[handler.place()]
+    HANDLERS[handler.index()]
 }
 
 pub(super) fn attempt_end(work: &Work, end: End) -> AttemptEnd {

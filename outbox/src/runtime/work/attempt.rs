@@ -1,33 +1,44 @@
 //! [`HandlerAttempt`]: one attempt, with or without a transaction.               (I/O, with a `Tx` only)
 //!
-//! The effects of a handler that takes a [`Tx`](crate::handler::Tx) and the completion of its record
-//! commit together.
+//! The effects of a handler that takes a [`Tx`](crate::Tx) and the completion of its
+//! record commit together.
 
-use tokio::sync::Mutex;
+use std::sync::Arc;
+
+use tokio::{sync::Mutex, time::sleep};
 use tracing::{Instrument as _, Span};
 
+use super::conflict;
 use crate::{
     handler::{BoxError, Context, HandlerError, OpenTransaction, Outcome, invoke::after_fallback},
     outbox::Shared,
-    record::failure::Failure,
-    registry::HandlerEntry,
+    record::{Metadata, failure::Failure},
+    registry::{FailedDelivery, HandlerEntry},
     retry::{Completion, Decision},
     runtime::{
         lane::{AttemptEnd, Work, completed_row},
         ownership::StartPermit,
     },
     store::{Database, DeliveryCompletion, Fence},
-    telemetry::trace,
+    telemetry::{metrics::names, trace},
+    transaction::Reason,
 };
 
-/// One attempt of one handler at one record. Dropped in between, its transaction is rolled back.
+/// One attempt of one handler at one record. If it is dropped, its transaction is rolled back.
 pub(crate) struct HandlerAttempt<'a, Db: Database> {
     pub(crate) inner: &'a Shared<Db>,
     pub(crate) handler: &'a HandlerEntry,
     pub(crate) fence: &'a Fence,
     pub(crate) work: &'a Work,
-    /// `None`: the caller knows that it may start.
+    /// `None`: the caller knows that the attempt may start.
     pub(crate) permit: Option<&'a StartPermit>,
+}
+
+/// A function of the user that may take a `Tx`.
+#[derive(Debug, Clone, Copy)]
+enum Function {
+    Handler,
+    Fallback,
 }
 
 /// The handler continued after the database had ended its transaction.
@@ -38,9 +49,9 @@ struct TransactionEnded {
 }
 
 impl<Db: Database> HandlerAttempt<'_, Db> {
-    /// `None` if it was not started, because another process may own the record by now. With a
-    /// `Tx` the record is completed in the handler's own transaction; the lanes write it once more,
-    /// which changes nothing.
+    /// Returns `None` if it was not started, because another process may own the record by now.
+    /// With a `Tx` the handler's own transaction completes the record; the writer writes that once
+    /// more, which changes nothing.
     pub(crate) async fn run(&self) -> Option<Decision> {
         if !self.is_permitted() {
             return None;
@@ -51,7 +62,7 @@ impl<Db: Database> HandlerAttempt<'_, Db> {
         let states = self.inner.registry.states();
         let context = self.handler.context(record, *attempt, states);
         if self.handler.transactions.any() {
-            // Boxed: its futures are kilobytes, which every other invocation would carry along.
+            // Boxed: these futures have kilobytes, by which every other invocation would grow.
             return Box::pin(self.run_in_span(context)).await;
         }
         Some(self.handler.dispatch(context, &*self.inner.clock).await)
@@ -72,28 +83,78 @@ impl<Db: Database> HandlerAttempt<'_, Db> {
 
     async fn run_in_transaction(&self, mut context: Context) -> Option<Decision> {
         let (handler, clock) = (self.handler, &*self.inner.clock);
-        let needs = handler.transactions;
-        let outcome = match self.begin(&mut context, needs.handler).await {
-            // `begin` may have waited for a connection.
-            Ok(()) if !self.is_permitted() => return None,
-            Ok(()) => handler.invoke(&mut context).await,
-            Err(error) => Outcome::Failed(error),
-        };
-        let outcome = self.end(&mut context, outcome).await;
+        let outcome = self.run_function(&mut context, Function::Handler).await?;
         let decision = match handler.decide(outcome, &context, clock.now()) {
             Decision::Failed { error, because } if handler.has_fallback_for(because) => {
                 context.failure = Some(error);
-                let outcome = match self.begin(&mut context, needs.fallback).await {
-                    Ok(()) => handler.invoke_fallback(&mut context).await,
-                    Err(error) => Outcome::Failed(error),
-                };
-                let outcome = self.end(&mut context, outcome).await;
+                let outcome = self.run_function(&mut context, Function::Fallback).await?;
                 after_fallback(&mut context, outcome, because)
             }
             decision => decision,
         };
         handler.log_decision(&context, &decision, clock);
         Some(decision)
+    }
+
+    /// The end of the attempt, after the program's `on_failed` if the attempt failed permanently. The failure
+    /// is written after that, so a process that dies in between calls the function again.
+    pub(crate) async fn end(&self, decision: Decision) -> AttemptEnd {
+        let (handler, hook) = (self.handler.id(), self.inner.registry.failure_hook());
+        match (decision, hook) {
+            (Decision::Failed { error, because }, Some(hook)) => {
+                let failure = Failure::of(handler, &error);
+                let metadata = Metadata {
+                    record: Arc::clone(&self.work.record),
+                    handler,
+                    attempt: self.work.attempt,
+                };
+                let failed = FailedDelivery {
+                    metadata,
+                    error,
+                    because,
+                };
+                // Boxed: few attempts fail, and every other one would carry the size of this future.
+                Box::pin(hook.call(failed)).await;
+                AttemptEnd::Failed { because, failure }
+            }
+            (decision, _) => attempt_end(handler, decision),
+        }
+    }
+
+    /// Runs the handler or its fallback, and again after a conflict with another transaction. `None`
+    /// if another process may own the record by now.
+    async fn run_function(&self, context: &mut Context, function: Function) -> Option<Outcome> {
+        let (handler, mut repeats) = (self.handler, 0);
+        let needs_transaction = match function {
+            Function::Handler => handler.transactions.handler,
+            Function::Fallback => handler.transactions.fallback,
+        };
+        loop {
+            let outcome = match self.begin(context, needs_transaction).await {
+                Ok(()) => match function {
+                    // `begin` may have waited for a connection.
+                    Function::Handler if !self.is_permitted() => return None,
+                    Function::Handler => handler.invoke(context).await,
+                    // The attempt has started, and may have lasted for longer than the permit. The fence
+                    // decides whether its result is written.
+                    Function::Fallback => handler.invoke_fallback(context).await,
+                },
+                Err(error) => Outcome::Failed(error),
+            };
+            let outcome = self.end_transaction(context, outcome).await;
+            if !needs_transaction || !conflict::is_conflict::<Db>(&outcome) {
+                return Some(outcome);
+            }
+            if repeats == conflict::MAX_REPEATS {
+                return Some(conflict::exhausted(outcome));
+            }
+            names::HANDLER_CONFLICTS
+                .counter([handler.id().into()])
+                .increment(1);
+            // Dropped here, the transaction is over and the record is delivered again.
+            sleep(conflict::delay(repeats)).await;
+            repeats += 1;
+        }
     }
 
     fn is_permitted(&self) -> bool {
@@ -112,7 +173,7 @@ impl<Db: Database> HandlerAttempt<'_, Db> {
     }
 
     /// Commits with the completion of the record, or rolls back.
-    async fn end(&self, context: &mut Context, outcome: Outcome) -> Outcome {
+    async fn end_transaction(&self, context: &mut Context, outcome: Outcome) -> Outcome {
         let slot = context.transaction.take();
         let Some(Ok(slot)) = slot.map(|slot| slot.downcast::<OpenTransaction<Db>>()) else {
             return outcome;
@@ -138,14 +199,14 @@ impl<Db: Database> HandlerAttempt<'_, Db> {
         let (sql, fence) = (&*self.inner.sql, self.fence);
         let completion = DeliveryCompletion {
             row: &row,
-            stored: self.work.from_row,
-            keep: self.inner.keeps_completed(),
+            has_row: self.work.from_row,
+            keep_completed: self.inner.keeps_completed(),
         };
         let completed = Db::complete_in_transaction(&mut transaction, sql, fence, completion).await;
         let ended = match completed {
             Ok(true) => transaction.commit().await,
             Ok(false) => {
-                // Another process owns it by now, or an operator has discarded it.
+                // Another process owns the record by now, or an operator has discarded it.
                 tracing::warn!(
                     record_id = row.record_id,
                     handler = row.handler,
@@ -157,14 +218,14 @@ impl<Db: Database> HandlerAttempt<'_, Db> {
         };
         match ended {
             Ok(()) => outcome,
-            Err(error) => Outcome::Failed(failure(error)),
+            Err(error) => Outcome::Failed(failure::<Db>(error)),
         }
     }
 }
 
-/// The decision without anything of the user's in it: errors become text. Workers call it, because
-/// the text and the drop of an error are the user's code, which the event loop must not run.
-pub(crate) fn attempt_end(handler: &str, decision: Decision) -> AttemptEnd {
+/// The decision without values of the user: errors become text. Workers call it, because printing
+/// and dropping an error run code of the user, which the event loop must not do.
+fn attempt_end(handler: &str, decision: Decision) -> AttemptEnd {
     match decision {
         Decision::Completed(Completion::Handled) => AttemptEnd::Handled,
         Decision::Completed(Completion::Skipped) => AttemptEnd::Skipped,
@@ -187,16 +248,14 @@ pub(crate) fn attempt_end(handler: &str, decision: Decision) -> AttemptEnd {
 }
 
 /// A database that cannot be reached, or that ended this transaction in favour of another one, is
-/// `unavailable`: it uses up no retry. Anything else is a failure like any other, as a deferred
-/// constraint is.
-fn failure(error: sqlx::Error) -> HandlerError {
-    let code = error.as_database_error().and_then(|error| error.code());
-    match code.as_deref() {
-        // No database error; a deadlock or conflict (PostgreSQL, MySQL); a lock timeout (MySQL); a
-        // busy SQLite.
-        None | Some("40001" | "40P01" | "HY000" | "5" | "261" | "517") => {
-            HandlerError::unavailable(error)
-        }
-        Some(_) => HandlerError::from(BoxError::from(error)),
+/// `unavailable`, which uses up no retry. Any other error, such as that of a deferred constraint,
+/// is an ordinary failure.
+fn failure<Db: Database>(error: sqlx::Error) -> HandlerError {
+    let reason = Reason::of::<Db>(&error);
+    let is_database_error = error.as_database_error().is_some();
+    if !is_database_error || reason.is_conflict() || reason == Reason::LockTimeout {
+        HandlerError::unavailable(error)
+    } else {
+        HandlerError::from(BoxError::from(error))
     }
 }

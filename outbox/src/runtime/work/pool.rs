@@ -1,8 +1,8 @@
 //! [`WorkerPool`]: as many workers as can run at once, more while some wait.
 //!
-//! A task per invocation would cost more than most handlers do. Workers therefore take one burst
-//! after the other from a queue. A worker that has to wait in its handler is replaced, so that
-//! nothing waits behind it.
+//! A task per invocation would cost more than most handlers do, so workers take one burst after the
+//! other from a queue. While the handler of a worker waits, the pool replaces the worker, so that
+//! no burst waits behind it.
 
 use std::{
     collections::VecDeque,
@@ -14,17 +14,17 @@ use hashbrown::HashMap;
 use tokio::{runtime::Handle, sync::mpsc::UnboundedSender, task::AbortHandle, time::Instant};
 
 use super::worker::{Finished, StartContext, Worker, WorkerTools};
-use crate::{outbox::Shared, runtime::lane::Burst, store::Database};
+use crate::{outbox::Shared, record::Partition, runtime::lane::Burst, store::Database};
 
-/// Stalled-worker relief: if no worker has taken anything for 2 ms although something is queued,
-/// more workers are spawned. With it, handlers that keep their thread (`block_in_place`) run at
-/// the same time; without it, one after the other (the tests `delivery::busy`, November 2026).
+/// Stalled-worker relief: if no invocation has started for 2 ms although bursts are queued, the pool
+/// spawns more workers. With it, handlers that keep their thread (`block_in_place`) run at the same
+/// time; without it, one after the other (the tests `delivery::busy`, November 2026).
 const STALL: Duration = Duration::from_millis(2);
 
-/// Dropped, everything is cancelled.
+/// The workers of a dispatcher. Dropping it cancels everything.
 pub(super) struct WorkerPool<Db: Database> {
     shared: Arc<PoolShared<Db>>,
-    /// The [`PoolState::progress`] that was seen last, and since when it has been that.
+    /// The last [`PoolState::progress`] that was seen, and since when it has not changed.
     last_progress: (u64, Instant),
 }
 
@@ -37,7 +37,7 @@ pub(super) struct PoolShared<Db: Database> {
 
 type QueuedBurst = (Burst, Arc<StartContext>);
 
-/// Written by the event loop and by workers.
+/// The event loop and the workers write it.
 #[derive(Default)]
 struct PoolState {
     queue: VecDeque<QueuedBurst>,
@@ -55,7 +55,7 @@ pub(super) struct WorkerId(u64);
 /// A worker that may take bursts. One that was cancelled has no entry.
 struct WorkerEntry {
     /// The partition of its burst, or of the last one.
-    partition: Option<u16>,
+    partition: Option<Partition>,
     /// A handler that it runs waits for something.
     is_waiting: bool,
     task: AbortHandle,
@@ -81,11 +81,11 @@ impl<Db: Database> WorkerPool<Db> {
         self.shared.fill(&mut state);
     }
 
-    /// Starts nothing more of these partitions. A running invocation ends where it waits
-    /// next.
-    pub(super) fn cancel(&self, of: impl Fn(u16) -> bool) {
+    /// Starts nothing more in these partitions. A running invocation ends the next time its handler
+    /// waits.
+    pub(super) fn cancel(&self, of: impl Fn(Partition) -> bool) {
         let state = &mut *self.shared.state();
-        state.queue.retain(|(burst, _)| !of(burst.first.part));
+        state.queue.retain(|(burst, _)| !of(burst.first.partition));
         let is_cancelled = |worker: &WorkerEntry| worker.partition.is_some_and(&of);
         for (_, worker) in state.workers.extract_if(|_, worker| is_cancelled(worker)) {
             worker.task.abort();
@@ -94,7 +94,7 @@ impl<Db: Database> WorkerPool<Db> {
         self.shared.fill(state);
     }
 
-    /// Spawns workers if all are stalled. Returns when to look again, if something is queued.
+    /// Spawns workers if all are stalled. Returns when to check again, if bursts are queued.
     pub(super) fn relieve_stall(&mut self, now: Instant) -> Option<Instant> {
         let mut state = self.shared.state();
         if state.queue.is_empty() {
@@ -123,7 +123,7 @@ impl<Db: Database> PoolShared<Db> {
         &self.tools
     }
 
-    /// What a worker runs next. `None`: it is not needed, or was cancelled.
+    /// Takes the burst that a worker runs next. `None`: the worker is not needed, or was cancelled.
     pub(super) fn next_burst(&self, id: WorkerId, has_waited: bool) -> Option<QueuedBurst> {
         let state = &mut *self.state();
         let worker = state.workers.get_mut(&id)?;
@@ -133,7 +133,7 @@ impl<Db: Database> PoolShared<Db> {
         }
         let is_needed = !has_waited || state.active <= self.parallelism;
         if is_needed && let Some(queued) = state.queue.pop_front() {
-            worker.partition = Some(queued.0.first.part);
+            worker.partition = Some(queued.0.first.partition);
             state.progress += 1;
             return Some(queued);
         }
@@ -142,7 +142,7 @@ impl<Db: Database> PoolShared<Db> {
         None
     }
 
-    /// A worker waits in its handler: another one takes what is queued.
+    /// The handler of a worker waits, so another worker takes the queued bursts.
     pub(super) fn on_waiting(self: &Arc<Self>, id: WorkerId) {
         let mut state = self.state();
         // It may have been cancelled.
@@ -164,7 +164,7 @@ impl<Db: Database> PoolShared<Db> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// As many active workers as can run at once, if there is that much to do.
+    /// Spawns workers until as many are active as can run at once, or as bursts are queued.
     fn fill(self: &Arc<Self>, state: &mut PoolState) {
         let wanted = self.parallelism.min(state.queue.len());
         while state.active < wanted {

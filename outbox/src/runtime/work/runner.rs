@@ -1,4 +1,4 @@
-//! [`Runner`]: starts bursts, collects results.
+//! [`Runner`]: starts bursts and collects their results.
 
 use std::sync::Arc;
 
@@ -17,22 +17,24 @@ use crate::{
         Shared,
         clock::{Clock as _, SystemClock},
     },
+    record::Partition,
     registry::HandlerIx,
     runtime::{engine::Engine, lane::Burst, meters::Meters, ownership::StartPermit},
     store::Database,
 };
 
-/// As many results are taken from the channel at once.
-const AT_ONCE: usize = 1024;
+/// The event loop takes at most 1,024 results from the channel at once.
+const MAX_RESULTS_PER_TURN: usize = 1024;
 
-/// Starts bursts and collects what came of them. The event loop owns it. Dropped, everything that
-/// runs is cancelled.
+/// Starts bursts and collects their results. The event loop owns it. Dropping it cancels everything
+/// that runs.
 pub(crate) struct Runner<Db: Database> {
     pool: WorkerPool<Db>,
     results: UnboundedReceiver<Finished>,
-    /// Taken from the channel, and not handed to the engine yet.
+    /// Results that were taken from the channel and not handed to the engine yet.
     received: Vec<Finished>,
-    /// A result of an invocation that is not in here, or has another start id, is ignored.
+    /// The running invocations. A result is ignored if its invocation is not in here, or has
+    /// another start id.
     started: HashMap<(i64, HandlerIx), Started>,
     last_start_id: StartId,
 }
@@ -40,7 +42,7 @@ pub(crate) struct Runner<Db: Database> {
 /// An invocation that was started and has no result yet.
 #[derive(Debug, Clone, Copy)]
 struct Started {
-    partition: u16,
+    partition: Partition,
     start_id: StartId,
 }
 
@@ -56,7 +58,7 @@ impl<Db: Database> Runner<Db> {
         }
     }
 
-    /// Starts what the lanes offer.
+    /// Starts the bursts of the lanes.
     pub(crate) fn start(&mut self, permit: StartPermit, engine: &mut Engine) {
         let bursts = engine.take_bursts();
         if bursts.is_empty() {
@@ -66,7 +68,7 @@ impl<Db: Database> Runner<Db> {
         let start_id = self.last_start_id;
         for Burst { first, .. } in &bursts {
             let started = Started {
-                partition: first.part,
+                partition: first.partition,
                 start_id,
             };
             let invocation = (first.record.id, first.handler);
@@ -82,10 +84,12 @@ impl<Db: Database> Runner<Db> {
 
     /// Waits for results. Dropping it loses nothing.
     pub(crate) async fn finished(&mut self) {
-        self.results.recv_many(&mut self.received, AT_ONCE).await;
+        self.results
+            .recv_many(&mut self.received, MAX_RESULTS_PER_TURN)
+            .await;
     }
 
-    /// Hands what was received to the engine.
+    /// Hands the received results to the engine.
     pub(crate) fn on_finished(&mut self, engine: &mut Engine, meters: &Meters) {
         let now = SystemClock.now();
         for finished in self.received.drain(..) {
@@ -108,7 +112,7 @@ impl<Db: Database> Runner<Db> {
         }
     }
 
-    /// Hands everything that is in the channel to the engine.
+    /// Hands all results in the channel to the engine.
     pub(crate) fn take_results(&mut self, engine: &mut Engine, meters: &Meters) {
         while let Ok(finished) = self.results.try_recv() {
             self.received.push(finished);
@@ -116,9 +120,9 @@ impl<Db: Database> Runner<Db> {
         self.on_finished(engine, meters);
     }
 
-    /// Cancels the invocations of these partitions, also those whose result is under way. Returns
-    /// their handlers, one entry per slot.
-    pub(crate) fn cancel(&mut self, of: impl Fn(u16) -> bool) -> Vec<HandlerIx> {
+    /// Cancels the invocations of these partitions, also those whose results are in the channel.
+    /// Returns their handlers, one entry per slot.
+    pub(crate) fn cancel(&mut self, of: impl Fn(Partition) -> bool) -> Vec<HandlerIx> {
         self.pool.cancel(&of);
         let cancelled = self.started.extract_if(|_, started| of(started.partition));
         cancelled.map(|((_, handler), _)| handler).collect()
@@ -132,7 +136,7 @@ impl<Db: Database> Runner<Db> {
         self.started.len()
     }
 
-    /// When to look again whether all workers are stalled, if something is queued.
+    /// When to check again whether all workers are stalled, if bursts are queued.
     pub(crate) fn next_wake(&mut self, now: Instant) -> Option<Instant> {
         self.pool.relieve_stall(now)
     }

@@ -1,6 +1,6 @@
-//! [`Worker`]: takes a burst, runs it record by record.
+//! [`Worker`]: takes a burst and runs it, record by record.
 //!
-//! Bursts: a worker runs up to 32 records of a lane without a way to the event loop and back in
+//! Bursts: a worker runs up to 32 records of a lane without a round trip to the event loop in
 //! between. With them the benchmark `drain-hot-key` takes 1.15 times as long as `drain` (November
 //! 2026); without them every record of a hot key costs an iteration of the event loop.
 
@@ -10,7 +10,7 @@ use futures_util::FutureExt as _;
 use tokio::{sync::mpsc::UnboundedSender, task::yield_now, time::Instant};
 
 use super::{
-    attempt::{HandlerAttempt, attempt_end},
+    attempt::HandlerAttempt,
     pool::{PoolShared, WorkerId},
 };
 use crate::{
@@ -25,17 +25,17 @@ use crate::{
     store::{Database, Fence},
 };
 
-/// A burst ends after 1 ms: other lanes wait for its slot.
+/// A burst ends after 1 ms, because other lanes wait for its slot.
 const BURST_TIME: Duration = Duration::from_millis(1);
 /// After 32 invocations a worker gives its thread to other tasks.
 const YIELD_EVERY: u32 = 32;
 
 /// Unique per call of [`Runner::start`](super::runner::Runner::start). A result with an older id is
-/// from before its partition was lost and came back: it is ignored.
+/// from before its partition was lost and gained again; the runner ignores it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct StartId(pub(super) u64);
 
-/// What a burst was started under.
+/// The conditions under which a burst was started.
 #[derive(Debug)]
 pub(super) struct StartContext {
     pub(super) start_id: StartId,
@@ -43,22 +43,22 @@ pub(super) struct StartContext {
     pub(super) permit: StartPermit,
 }
 
-/// What came of an invocation. `end`: `None` if it was not started.
+/// The result of an invocation. `end`: `None` if it was not started.
 pub(super) struct Finished {
     pub(super) work: Work,
     pub(super) start_id: StartId,
     pub(super) end: Option<AttemptEnd>,
 }
 
-/// What every worker needs to make attempts and to report them.
+/// The tools with which workers make attempts and report them.
 pub(super) struct WorkerTools<Db: Database> {
     outbox: Arc<Shared<Db>>,
     durations: HandlerDurations,
     results: UnboundedSender<Finished>,
 }
 
-/// A task of the pool. Runs one burst after the other until it is not needed, or was cancelled.
-/// Dropped while a handler waits, that invocation ends there.
+/// A task of the pool. Runs one burst after the other until the pool does not need it or cancels
+/// it. If it is dropped while a handler waits, the invocation ends there.
 pub(super) struct Worker<Db: Database> {
     id: WorkerId,
     pool: Arc<PoolShared<Db>>,
@@ -86,7 +86,7 @@ impl<Db: Database> WorkerTools<Db> {
             permit: Some(&context.permit),
         };
         let started_at = self.durations.start();
-        // A panic of the handler is caught inside; this is for what stands around it.
+        // `run` catches a panic of the handler; this catches one of the code around it.
         let decision = AssertUnwindSafe(attempt.run()).catch_unwind().await;
         if !matches!(decision, Ok(None)) {
             self.durations.ended(work.handler, started_at);
@@ -100,7 +100,10 @@ impl<Db: Database> WorkerTools<Db> {
             log.decided(handler, &work.record, work.attempt, &decision, now);
             Some(decision)
         });
-        decision.map(|decision| attempt_end(handler.id(), decision))
+        match decision {
+            Some(decision) => Some(attempt.end(decision).await),
+            None => None,
+        }
     }
 
     fn report(&self, work: Work, context: &StartContext, end: Option<AttemptEnd>) {
@@ -130,8 +133,9 @@ impl<Db: Database> Worker<Db> {
         }
     }
 
-    /// Each record starts only after the one before it completed. The first that is not started is
-    /// reported as such; of what is behind it the lane knows that nothing was started.
+    /// Each record starts only after the one before it completed. The worker reports the first
+    /// record that it does not start; the lane then knows that the ones behind it were not started
+    /// either.
     async fn run_burst(&mut self, burst: Burst, context: &StartContext) {
         let started_at = Instant::now();
         let (mut next, mut rest) = (Some(burst.first), burst.rest.into_iter());
@@ -145,18 +149,18 @@ impl<Db: Database> Worker<Db> {
                 yield_now().await;
             }
             next = rest.next().filter(|_| is_completed);
-            let ends = |_: &mut Work| {
+            let has_to_stop = |_: &mut Work| {
                 self.has_waited
                     || started_at.elapsed() > BURST_TIME
                     || !self.pool.may_continue(self.id)
             };
-            if let Some(work) = next.take_if(ends) {
+            if let Some(work) = next.take_if(has_to_stop) {
                 self.pool.tools().report(work, context, None);
             }
         }
     }
 
-    /// One invocation. Tells the pool when it has to wait for the first time in this burst.
+    /// Makes one invocation. Tells the pool when a handler of this burst waits for the first time.
     async fn run_one(&mut self, work: &Work, context: &StartContext) -> Option<AttemptEnd> {
         let mut attempt = pin!(self.pool.tools().run_attempt(work, context));
         let (pool, id, has_waited) = (&self.pool, self.id, &mut self.has_waited);

@@ -1,7 +1,7 @@
-//! How MySQL says what every database can say.
+//! How MySQL writes the statements that all databases have.
 //!
-//! Every statement on given rows starts from them (`straight_join`) and finds each by its key: the
-//! database looks at no other row, so it locks no other row.
+//! Every statement on given rows starts from them (`straight_join`) and finds each by its key. MySQL
+//! reads no other row, so it locks no other row.
 
 use sqlx::{
     Arguments as _, MySql, MySqlConnection,
@@ -11,7 +11,7 @@ use sqlx::{
 };
 use uuid::Uuid;
 
-use super::{places, watch::lock_name};
+use super::{placeholders, watch::lock_name};
 use crate::{
     operations::{DeliveryStatus, RecordStatus, Status},
     store::{
@@ -23,40 +23,41 @@ use crate::{
     },
 };
 
-/// Ids that were given as JSON.
+/// Ids that are given as JSON.
 const IDS: &str = "json_table(?, '$[*]' columns (id bigint path '$')) u";
-/// How many messages are written by one statement.
-const MESSAGES: usize = 500;
+/// How many messages one statement writes.
+const MESSAGES_PER_STATEMENT: usize = 500;
 
 impl Dialect for MySql {
     const WORDS: Words = Words {
         files: sql_files!(),
-        schema: &[include_str!("sql/schema.sql")],
-        // Only rows that match stay locked: otherwise every row that is looked at does, also those
-        // of others.
+        schema: include_str!("sql/schema.sql"),
+        // At a higher isolation level, rows of other owners that were read and did not match would
+        // stay locked.
         begin_leases: "set transaction isolation level read committed; begin",
-        locks_fence: true,
-        numbered: None,
+        needs_lease_locks: true,
+        parameter_prefix: None,
         // The connection keeps a prepared statement for each number of lanes.
-        lanes_at_once: 64,
+        lanes_per_statement: 64,
         quote: '`',
         now: "utc_timestamp(6)",
+        null_number: "cast(null as signed)",
         epoch: "'1970-01-01'",
         for_update: " for update",
         read_latest: " lock in share mode",
-        // `ignore` hides more than duplicates. Callers check lengths before.
+        // `ignore` hides more errors than duplicates. Callers check lengths first.
         insert_new: ("insert ignore", ""),
         key: "`key`",
         blocking: "blocking = true",
         no_index: "",
-        // Not used: below, given rows are joined and indexes have names.
+        // Not used: the functions below join given rows and name indexes.
         among_ids: "",
         waiting_order: "",
     };
     const BEGIN: &'static str = "begin";
 
-    fn key_text(alias: &str) -> String {
-        format!("convert({alias}.`key` using utf8mb4)")
+    fn key_as_text(column: &str) -> String {
+        format!("convert({column} using utf8mb4)")
     }
 
     fn micros_between(from: &str, to: &str) -> String {
@@ -65,6 +66,10 @@ impl Dialect for MySql {
 
     fn micros_ago() -> String {
         "utc_timestamp(6) - interval ? microsecond".to_owned()
+    }
+
+    fn time_from_micros() -> String {
+        "timestamp('1970-01-01') + interval ? microsecond".to_owned()
     }
 
     fn select_given(columns: &str, table: &str, column: &str, when: &str) -> String {
@@ -81,7 +86,7 @@ impl Dialect for MySql {
         format!("delete t from {IDS} straight_join {table} t on t.{column} = u.id where {when}")
     }
 
-    /// One of several indexes begins with the status, so it is named.
+    /// Several indexes begin with the status, so the index is named.
     fn index_path(names: &TableNames, status: Status) -> IndexPath {
         let (index, order) = match status {
             Status::Record(RecordStatus::Scheduled) => {
@@ -91,26 +96,35 @@ impl Dialect for MySql {
             Status::Delivery(DeliveryStatus::Retrying) => {
                 ("delivery_due", " order by part, due_at")
             }
+            Status::Delivery(DeliveryStatus::Failed) => {
+                ("delivery_failed_at", " order by failed_at, id")
+            }
             Status::Delivery(_) => ("delivery_waiting", " order by id"),
         };
-        (format!(" force index (`{}`)", names.plain(index)), order)
+        (
+            format!(" force index ({})", names.unqualified(index, '`')),
+            order,
+        )
     }
 
     fn oldest_pending(names: &TableNames) -> String {
-        let (record, pending) = (names.table("record", '`'), names.plain("record_pending"));
+        let (record, lease, pending) = (
+            names.table("record", '`'),
+            names.table("lease", '`'),
+            names.unqualified("record_pending", '`'),
+        );
         format!(
-            "with recursive p (part) as (select 0 union all select part + 1 from p where part + 1 < ?)
-select timestampdiff(microsecond, min(r.created_at), utc_timestamp(6)), min(r.id) from (
+            "select timestampdiff(microsecond, min(r.created_at), utc_timestamp(6)), min(r.id) from (
     select (
         select f.id from {record} f force index ({pending})
         where f.status = 'pending' and f.part = p.part order by f.id limit 1
-    ) as id from p
+    ) as id from {lease} p
 ) oldest join {record} r on r.id = oldest.id"
         )
     }
 
-    fn prune_retained(names: &TableNames, what: Retained) -> String {
-        let table = names.table(what.table(), '`');
+    fn prune_retained(names: &TableNames, kind: Retained) -> String {
+        let table = names.table(kind.table(), '`');
         format!(
             "delete from {table} where created_at <= utc_timestamp(6) - interval ? microsecond order by created_at limit ?"
         )
@@ -123,9 +137,9 @@ select timestampdiff(microsecond, min(r.created_at), utc_timestamp(6)), min(r.id
             Param::Key(value) => arguments.add(value.map(str::as_bytes)),
             Param::Uuid(value) => arguments.add(value),
             Param::Flag(value) => arguments.add(value),
-            Param::Partition(value) => arguments.add(value.cast_signed()),
+            Param::Partition(value) => arguments.add(value.number().cast_signed()),
             Param::Session(key) => arguments.add(key.map(lock_name)),
-            list => arguments.add(list.json()?),
+            list => arguments.add(list.as_json()?),
         }
     }
 
@@ -144,8 +158,8 @@ select timestampdiff(microsecond, min(r.created_at), utc_timestamp(6)), min(r.id
             "select {is_delivery}, status, null, count(*) from {rows} force index (primary) where {}\ngroup by status",
             parts.join(" or ")
         ));
-        // The text differs from call to call, so it is not prepared. To close a prepared statement
-        // would also delay the next one by 40 ms, because the server does not answer to it.
+        // The text differs from call to call, so it is not prepared. Closing a prepared statement
+        // would also delay the next statement by 40 ms, because the server does not reply to it.
         sqlx::raw_sql(sql).fetch_all(connection).await
     }
 
@@ -156,11 +170,11 @@ select timestampdiff(microsecond, min(r.created_at), utc_timestamp(6)), min(r.id
         messages: &[&str],
     ) -> Result<Vec<String>, sqlx::Error> {
         let table = names.table("inbox", '`');
-        // The database does not say which rows `ignore` has left out. Rows of this call have a
+        // The database does not report which rows `ignore` skipped. The rows of this call have a
         // receipt of their own.
         let receipt = Uuid::now_v7();
-        let mut new = Vec::new();
-        for messages in messages.chunks(MESSAGES) {
+        let mut new_messages = Vec::new();
+        for messages in messages.chunks(MESSAGES_PER_STATEMENT) {
             let rows = vec!["(?, ?, ?, utc_timestamp(6))"; messages.len()].join(", ");
             let insert = trusted(format!(
                 "insert ignore into {table} (source, message_id, receipt, created_at) values {rows}"
@@ -175,7 +189,7 @@ select timestampdiff(microsecond, min(r.created_at), utc_timestamp(6)), min(r.id
             query.execute(&mut *connection).await?;
             let select = trusted(format!(
                 "select convert(message_id using utf8mb4) from {table} where source = ? and receipt = ? and message_id in ({})",
-                places(messages.len())
+                placeholders(messages.len())
             ));
             let mut query = sqlx::query_scalar(select)
                 .bind(source.as_bytes())
@@ -184,8 +198,8 @@ select timestampdiff(microsecond, min(r.created_at), utc_timestamp(6)), min(r.id
                 query = query.bind(message.as_bytes());
             }
             let found: Vec<String> = query.fetch_all(&mut *connection).await?;
-            new.extend(found);
+            new_messages.extend(found);
         }
-        Ok(new)
+        Ok(new_messages)
     }
 }

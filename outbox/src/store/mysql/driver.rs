@@ -1,4 +1,4 @@
-//! What MySQL does in its own way.
+//! The driver functions in which MySQL differs from other databases.
 
 use jiff::Timestamp;
 use sqlx::{
@@ -12,9 +12,10 @@ use crate::{
         Result,
         error::{DbContext as _, Operation},
     },
+    record::Partition,
     store::{
         Database, DeliverySql, Dialect, Driver, FetchSql, FetchedRecord, LeaseSql, OpenWriters,
-        PendingQuery, PublishSql, SchemaSql, SettleSql, Statements, TableNames,
+        PendingQuery, PublishSql, Role, SchemaSql, SettleSql, Statements, TableNames,
         call::{begin, execute, read},
         migrate::apply_missing,
     },
@@ -27,9 +28,9 @@ impl Driver for MySql {}
 impl DeliverySql for MySql {}
 
 impl SchemaSql for MySql {
-    /// Data definition ends transactions here, so the lock is the session's; out of the pool, so that
-    /// the session, and the lock with it, ends when this future is dropped.
-    async fn migrate(pool: &MySqlPool, names: &TableNames) -> Result<i64> {
+    /// In MySQL, data definition ends the transaction, so the session holds the lock. The session is
+    /// detached from the pool: when this future is dropped, the session and its lock end.
+    async fn migrate(pool: &MySqlPool, names: &TableNames, partitions: u16) -> Result<i64> {
         let sql = Self::statements(names).map_err(sqlx::Error::from);
         let sql = sql.during(Operation::Migrate)?;
         let mut session = pool.acquire().await.during(Operation::Migrate)?.detach();
@@ -37,10 +38,10 @@ impl SchemaSql for MySql {
         let lock = sql.lock_migration.bind("tables", &*tables);
         let locked = read::<Self, Option<i64>>(&mut session, lock).await;
         if locked.during(Operation::Migrate)? != [Some(1)] {
-            let busy = "another process has been migrating for 60 s, or is stuck";
+            let busy = "another process has held the migration lock for 60 s";
             return Err(sqlx::Error::Protocol(busy.to_owned())).during(Operation::Migrate);
         }
-        let found = apply_missing::<Self>(&mut session, &sql, names).await?;
+        let found = apply_missing::<Self>(&mut session, &sql, names, partitions).await?;
         session.close().await.during(Operation::Migrate)?;
         Ok(found)
     }
@@ -51,8 +52,8 @@ impl PublishSql for MySql {
         connection: &mut MySqlConnection,
         query: Query<'static, Self, MySqlArguments>,
     ) -> Result<Option<i64>, sqlx::Error> {
-        let done = query.execute(connection).await?;
-        Ok((done.rows_affected() > 0).then(|| done.last_insert_id().cast_signed()))
+        let inserted = query.execute(connection).await?;
+        Ok((inserted.rows_affected() > 0).then(|| inserted.last_insert_id().cast_signed()))
     }
 }
 
@@ -61,12 +62,12 @@ impl LeaseSql for MySql {
         connection: &mut MySqlConnection,
         sql: &Statements,
         owner: Uuid,
-        partitions: &[u16],
+        partitions: &[Partition],
         micros: i64,
     ) -> Result<(), sqlx::Error> {
         let mut tx = begin::<Self>(connection, Self::WORDS.begin_leases).await?;
         let lock = sql.lock_free_leases.bind("partitions", partitions);
-        let free: Vec<u16> = read::<Self, _>(&mut tx, lock).await?;
+        let free: Vec<Partition> = read::<Self, _>(&mut tx, lock).await?;
         if !free.is_empty() {
             let take = sql.take_partitions.bind("owner", owner);
             let take = take.bind("micros", micros).bind("partitions", &*free);
@@ -89,28 +90,27 @@ impl FetchSql for MySql {
         connection: &mut MySqlConnection,
         sql: &Statements,
     ) -> Result<OpenWriters, sqlx::Error> {
-        let micros: Vec<i64> = read::<Self, _>(connection, sql.clock.call()).await?;
-        let clock = micros.first().copied().map(Timestamp::from_microsecond);
-        let clock = clock.and_then(Result::ok).unwrap_or(Timestamp::MIN);
-        Ok(OpenWriters::Unnamed { clock })
+        let micros: Vec<i64> = read::<Self, _>(connection, sql.database_time.call()).await?;
+        let time = micros.first().copied().map(Timestamp::from_microsecond);
+        let database_time = time.and_then(Result::ok).unwrap_or(Timestamp::MIN);
+        Ok(OpenWriters::Unnamed { database_time })
     }
 }
 
 impl SettleSql for MySql {
-    /// How soon MySQL writes to its disk is a setting of the whole server. But settling needs no
-    /// repeatable reads, and without them no gaps between rows are locked, in which others insert.
-    async fn configure(connection: &mut MySqlConnection, settles: bool) -> Result<(), sqlx::Error> {
+    /// When MySQL flushes to the disk is a setting of the whole server. Settling does not need
+    /// repeatable reads. Without them, MySQL does not lock the gaps into which publishers insert.
+    async fn configure(connection: &mut MySqlConnection, role: Role) -> Result<(), sqlx::Error> {
         limit_idle_transactions(connection).await?;
-        if settles {
+        if role == Role::Writer {
             lock_only_matches(connection).await?;
         }
         Ok(())
     }
 }
 
-/// A process that is frozen in the middle of a transaction would keep others from the rows that it
-/// has locked. MariaDB ends such a session after this many seconds; MySQL itself cannot, and reads
-/// a comment here.
+/// A process that is frozen in a transaction would keep its rows locked. MariaDB ends such a session
+/// after 5 seconds. MySQL has no such setting and reads a comment here.
 pub(super) async fn limit_idle_transactions(
     connection: &mut MySqlConnection,
 ) -> Result<(), sqlx::Error> {
@@ -120,7 +120,7 @@ pub(super) async fn limit_idle_transactions(
         .map(drop)
 }
 
-/// Otherwise every row that is looked at stays locked, also those of others.
+/// At a higher isolation level, MySQL also keeps rows locked that it read and that did not match.
 pub(super) async fn lock_only_matches(connection: &mut MySqlConnection) -> Result<(), sqlx::Error> {
     sqlx::query("set session transaction isolation level read committed")
         .execute(connection)

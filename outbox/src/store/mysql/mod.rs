@@ -1,4 +1,4 @@
-//! MySQL 8.0 and MariaDB 10.6. Times are in UTC, whatever the session's time zone is.
+//! MySQL 8.0 and MariaDB 10.6. Times are in UTC and do not depend on the session's time zone.
 
 mod dialect;
 mod driver;
@@ -20,8 +20,8 @@ impl Cells for MySqlRow {
     }
 }
 
-/// That many parameters, for `in (..)`. None: a `null`, which nothing is equal to.
-fn places(count: usize) -> String {
+/// `count` parameters for `in (..)`. If `count` is 0, a `null`, which is equal to no value.
+fn placeholders(count: usize) -> String {
     match count {
         0 => "null".to_owned(),
         _ => vec!["?"; count].join(", "),

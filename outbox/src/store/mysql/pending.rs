@@ -4,10 +4,13 @@ use std::collections::{HashMap, HashSet};
 
 use sqlx::{MySql, MySqlConnection};
 
-use crate::store::{
-    FetchedRecord, PendingQuery, Statements,
-    call::{read, rows},
-    columns::Cells as _,
+use crate::{
+    record::Partition,
+    store::{
+        FetchedRecord, PendingQuery, Statements,
+        call::{read, rows},
+        columns::Cells as _,
+    },
 };
 
 pub(super) async fn pending_records(
@@ -16,35 +19,35 @@ pub(super) async fn pending_records(
     query: PendingQuery<'_>,
 ) -> Result<Vec<FetchedRecord>, sqlx::Error> {
     let mut found = Vec::new();
-    let mut left = query.pages;
-    // The server reads every branch of a statement to its end, whatever its limit is. So as many
-    // pages as would fill it, and if they do not, twice as many.
+    let mut unread = query.pages;
+    // The server reads every branch of a union completely, whatever the limit is. So the first
+    // statement has as many pages as full pages would fill the limit. Each next one has twice as many.
     let per_page = query.per_partition;
     let enough = query.limit.saturating_add(per_page - 1) / per_page.max(1);
     let mut count = usize::try_from(enough).unwrap_or(usize::MAX).max(4);
-    while !left.is_empty() {
+    while !unread.is_empty() {
         let room = query.limit.saturating_sub_unsigned(found.len() as u64);
         if room <= 0 {
             break;
         }
-        let (pages, later) = left.split_at(count.min(left.len()));
-        let some = PendingQuery {
+        let (pages, later) = unread.split_at(count.min(unread.len()));
+        let part = PendingQuery {
             pages,
             limit: room,
             ..query
         };
         found.append(&mut if query.in_memory.is_empty() {
-            some_pending(connection, sql, some).await?
+            read_pages(connection, sql, part).await?
         } else {
-            unknown_pending(connection, sql, some).await?
+            read_pages_not_in_memory(connection, sql, part).await?
         });
-        left = later;
+        unread = later;
         count = count.saturating_mul(2);
     }
     Ok(found)
 }
 
-async fn some_pending(
+async fn read_pages(
     connection: &mut MySqlConnection,
     sql: &Statements,
     pending: PendingQuery<'_>,
@@ -60,32 +63,37 @@ async fn some_pending(
     read::<MySql, _>(connection, pages).await
 }
 
-/// The same without the records in memory. Their ids are left out here: no database of this kind
-/// is good at leaving out a list of ids. So the ids alone are read first, from the index.
-async fn unknown_pending(
+/// Reads pages without the records in memory. MySQL and MariaDB exclude a list of ids slowly. So this
+/// first reads the ids alone, from the index, and skips those in memory.
+async fn read_pages_not_in_memory(
     connection: &mut MySqlConnection,
     sql: &Statements,
     pending: PendingQuery<'_>,
 ) -> Result<Vec<FetchedRecord>, sqlx::Error> {
-    let mut known_of: HashMap<u16, HashSet<i64>> = HashMap::new();
-    for known in pending.in_memory {
-        known_of.entry(known.part).or_default().insert(known.id);
+    let mut in_memory_of: HashMap<Partition, HashSet<i64>> = HashMap::new();
+    for one in pending.in_memory {
+        in_memory_of
+            .entry(one.partition)
+            .or_default()
+            .insert(one.id);
     }
     let limits = pending.pages.iter().map(|page| {
-        let known = known_of.get(&page.part).map_or(0, HashSet::len);
-        pending.per_partition.saturating_add_unsigned(known as u64)
+        let in_memory = in_memory_of.get(&page.partition).map_or(0, HashSet::len);
+        pending
+            .per_partition
+            .saturating_add_unsigned(in_memory as u64)
     });
     let limits: Vec<i64> = limits.collect();
     let found = sql.pending_ids.bind("pages", pending.pages);
     let found = rows::<MySql>(connection, found.bind("limits", &*limits)).await?;
-    let mut taken: HashMap<u16, i64> = HashMap::new();
+    let mut taken: HashMap<Partition, i64> = HashMap::new();
     let mut ids: Vec<i64> = Vec::new();
     for row in found {
         let (partition, id) = (row.partition(0)?, row.number(1)?);
         let count = taken.entry(partition).or_default();
-        let known = known_of.get(&partition);
-        let is_known = known.is_some_and(|known| known.contains(&id));
-        if !is_known && *count < pending.per_partition {
+        let ids_in_memory = in_memory_of.get(&partition);
+        let is_in_memory = ids_in_memory.is_some_and(|ids| ids.contains(&id));
+        if !is_in_memory && *count < pending.per_partition {
             *count += 1;
             ids.push(id);
         }

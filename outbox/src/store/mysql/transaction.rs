@@ -1,16 +1,18 @@
-//! Transactions that may be tried again, on MySQL.
+//! Retried transactions on MySQL.
 //!
-//! A deadlock ends the transaction here, and what is executed after it would be committed at once,
-//! each statement for itself. So `autocommit` is off meanwhile, and a savepoint tells whether the
-//! transaction at the end is the one that was begun.
+//! A deadlock ends the transaction. MySQL would then commit each later statement of the closure at
+//! once. So `autocommit` is off during the closure. A savepoint shows at the end whether the
+//! transaction is still the one that began.
+
+use std::time::Duration;
 
 use sqlx::{
-    Executor as _, MySql, MySqlConnection, Transaction, error::DatabaseError,
-    mysql::MySqlDatabaseError,
+    Executor as _, MySql, MySqlConnection, MySqlPool, Row as _, Transaction, error::DatabaseError,
+    mysql::MySqlDatabaseError, pool::PoolConnection,
 };
 
 use crate::{
-    store::{NotCommitted, TransactSql},
+    store::{NotCommitted, TransactSql, transaction::execute_elsewhere, trusted},
     transaction::{Isolation, Reason},
 };
 
@@ -19,15 +21,38 @@ const RESTORE: &str = "set autocommit = @outbox_autocommit";
 impl TransactSql for MySql {
     const CHANGES_SESSION: bool = true;
 
+    /// The id of the connection.
+    type Interrupt = u64;
+
     fn begin_sql(isolation: Option<Isolation>, read_only: bool) -> String {
         let level = isolation.map_or(String::new(), |level| {
             format!("set transaction isolation level {level}; ")
         });
         let mode = if read_only { " read only" } else { "" };
-        // The level is the next transaction's, so it is set last.
+        // The isolation level holds for the next transaction only, so it is set last.
         format!(
             "set @outbox_autocommit = @@autocommit; set autocommit = 0; {level}start transaction{mode}; savepoint outbox_transaction"
         )
+    }
+
+    async fn begin_attempt(
+        mut connection: PoolConnection<Self>,
+        begin_sql: String,
+        _: Option<Duration>,
+    ) -> Result<(Transaction<'static, Self>, u64), sqlx::Error> {
+        // Not `max_execution_time`, which does not limit a statement that writes, and not
+        // `innodb_lock_wait_timeout`, which limits only waiting, in whole seconds.
+        let asked = connection
+            .fetch_one("select cast(connection_id() as unsigned)")
+            .await?;
+        let id = asked.try_get(0)?;
+        let transaction = Transaction::begin(connection, Some(trusted(begin_sql))).await?;
+        Ok((transaction, id))
+    }
+
+    /// A user may end the statements of its own connections without a privilege.
+    async fn interrupt(pool: &MySqlPool, id: &u64) -> Result<(), sqlx::Error> {
+        execute_elsewhere!(pool, MySqlConnection, format!("kill query {id}"))
     }
 
     async fn commit(
@@ -39,23 +64,23 @@ impl TransactSql for MySql {
             .execute("release savepoint outbox_transaction")
             .await;
         if let Err(source) = alive {
-            // The first cause is the interesting one.
+            // The error of the savepoint is the cause. An error of the rollback adds nothing.
             let _ = Self::rollback(transaction).await;
             return Err(NotCommitted::before(source));
         }
-        // Not by its own `commit`, which would give the connection back as it is.
+        // Not `transaction.commit()`, which would return the connection with `autocommit` off.
         if let Err(source) = connection.execute("commit").await {
             let _ = Self::rollback(transaction).await;
             return Err(NotCommitted::during(source));
         }
-        // It is committed: a session that cannot be restored is the pool's to find out.
+        // The commit succeeded. If the session cannot be restored, the pool finds that out.
         let _ = Self::rollback(transaction).await;
         Ok(())
     }
 
     async fn rollback(mut transaction: Transaction<'static, Self>) -> Result<(), sqlx::Error> {
         let connection: &mut MySqlConnection = &mut transaction;
-        // In this order: `autocommit` that is switched on commits.
+        // Rollback first: switching `autocommit` on commits an open transaction.
         connection.execute("rollback").await?;
         connection.execute(RESTORE).await?;
         transaction.rollback().await
@@ -65,7 +90,7 @@ impl TransactSql for MySql {
         let number = error.try_downcast_ref().map(MySqlDatabaseError::number);
         match number.unwrap_or(0) {
             1213 | 1614 => Reason::Deadlock,
-            1020 => Reason::SerializationFailure, // MariaDB: what was read has changed
+            1020 => Reason::SerializationFailure, // MariaDB: a row that was read has changed
             1205 | 3572 => Reason::LockTimeout,
             3024 | 1969 | 1317 => Reason::StatementTimeout,
             1040 | 1203 | 1226 => Reason::PoolTimeout,

@@ -1,4 +1,4 @@
-//! Signs of other processes in MySQL: polls, and the locks of sessions.
+//! How the watcher notices other processes in MySQL: polls and session locks.
 
 use std::time::Duration;
 
@@ -15,22 +15,22 @@ impl WatchSql for MySql {
     const LONGEST_POLL_GAP: Duration = Duration::from_millis(50);
 
     async fn open(pool: &MySqlPool, _: &Statements) -> Result<Self::WatchConnection, sqlx::Error> {
-        let mut line = pool.acquire().await?;
-        // Its locks must end with it.
-        line.close_on_drop();
-        limit_idle_transactions(&mut line).await?;
-        lock_only_matches(&mut line).await?;
-        Ok(line)
+        let mut watch = pool.acquire().await?;
+        // The session lock must end with the connection.
+        watch.close_on_drop();
+        limit_idle_transactions(&mut watch).await?;
+        lock_only_matches(&mut watch).await?;
+        Ok(watch)
     }
 
     async fn connection(
-        line: &mut Self::WatchConnection,
+        watch: &mut Self::WatchConnection,
     ) -> Result<&mut MySqlConnection, sqlx::Error> {
-        Ok(line)
+        Ok(watch)
     }
 }
 
-/// The name of a session's lock, which is one of the whole server.
+/// The name of a session lock. Lock names are shared by the whole server.
 pub(super) fn lock_name(session: SessionKey) -> String {
     format!("outbox:{:016x}", session.0)
 }

@@ -1,25 +1,26 @@
-//! Changes that operators make. Each is conditional on the status that it changes, so that the
-//! second of two operators changes nothing. Lists of ids are short: the caller makes batches.
+//! Changes that operators make. Each has the old status as a condition, so that the second of two
+//! operators changes nothing. Lists of ids are short: the caller splits them into batches.
 //!
-//! Deliveries are locked before their records, as settling does it.
+//! Deliveries are locked before their records, in the same order as in settling.
 
 use super::Operator;
 use crate::{
     operations::{DeliveryStatus, RecordStatus},
+    record::Partition,
     store::{
         columns::Cells as _,
         dialect::{Dialect, Statement},
     },
 };
 
-/// A record as pruning sees it, in the order of ids.
+/// A record that pruning looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Prunable {
     pub(crate) id: i64,
-    pub(crate) partition: u16,
-    /// It was completed or discarded long enough ago, and so were all its deliveries.
+    pub(crate) partition: Partition,
+    /// The record finished long enough ago, and no delivery of it is unfinished.
     pub(crate) is_over: bool,
-    /// It was published too recently to be over.
+    /// The record was published too recently to be over.
     pub(crate) is_recent: bool,
 }
 
@@ -39,7 +40,7 @@ impl<Db: Dialect> Operator<'_, Db> {
         .await
     }
 
-    /// Ids and statuses of the record's deliveries, of one handler or of all.
+    /// Ids and statuses of the record's deliveries, of one handler or of all handlers.
     pub(crate) async fn deliveries_of(
         &mut self,
         record_id: i64,
@@ -57,11 +58,11 @@ impl<Db: Dialect> Operator<'_, Db> {
         .await
     }
 
-    /// Deliveries that are failed or retrying become due now; failed ones with all their retries.
+    /// Makes failed and retrying deliveries due now. Failed deliveries get all their retries again.
     /// Returns how many.
     pub(crate) async fn replay(&mut self, ids: &[i64]) -> Result<u64, sqlx::Error> {
         let now = Db::WORDS.now;
-        // Retrying ones first: after the second statement the failed ones are retrying too.
+        // Retrying deliveries come first: after the second statement, failed ones are retrying too.
         let set = format!("due_at = {now}");
         let retrying = self.update("delivery", &set, "('retrying')", ids).await?;
         let set = format!(
@@ -70,14 +71,14 @@ impl<Db: Dialect> Operator<'_, Db> {
         Ok(retrying + self.update("delivery", &set, "('failed')", ids).await?)
     }
 
-    /// Scheduled records become due now. Returns how many.
+    /// Makes scheduled records due now. Returns how many.
     pub(crate) async fn make_due_now(&mut self, record_ids: &[i64]) -> Result<u64, sqlx::Error> {
         let set = format!("due_at = {}", Db::WORDS.now);
         self.update("record", &set, "('scheduled')", record_ids)
             .await
     }
 
-    /// Unfinished deliveries become discarded. Returns how many.
+    /// Discards unfinished deliveries. Returns how many.
     pub(crate) async fn discard(&mut self, ids: &[i64]) -> Result<u64, sqlx::Error> {
         let now = Db::WORDS.now;
         let set =
@@ -85,8 +86,8 @@ impl<Db: Dialect> Operator<'_, Db> {
         self.update("delivery", &set, UNFINISHED, ids).await
     }
 
-    /// Split records that have no unfinished delivery left become discarded. In the transaction
-    /// of [`discard`](Self::discard), after it.
+    /// Discards split records that have no unfinished delivery left. The caller runs it after
+    /// [`discard`](Self::discard), in the same transaction.
     pub(crate) async fn close_discarded(&mut self, record_ids: &[i64]) -> Result<(), sqlx::Error> {
         let (no_index, for_update) = (Db::WORDS.no_index, Db::WORDS.for_update);
         // Two operators that discard deliveries of one record at the same time must see each
@@ -95,24 +96,24 @@ impl<Db: Dialect> Operator<'_, Db> {
         let split = self
             .select("t.id", "record", "id", &when, record_ids)
             .await?;
-        // A plain read, and in MySQL the first of the transaction: it sees everything that was
-        // committed before the lock was granted. A locking read could wait for a transaction that
-        // waits for this one.
+        // This read does not lock, and in MySQL it is the first such read of the transaction, so it
+        // sees all commits before the lock was granted. A locking read could wait for a transaction
+        // that waits for this one.
         let when = format!("t.status in {UNFINISHED}");
         let open = self
             .select("t.record_id", "delivery", "record_id", &when, &split)
             .await?;
-        let over: Vec<i64> = split.into_iter().filter(|id| !open.contains(id)).collect();
+        let finished: Vec<i64> = split.into_iter().filter(|id| !open.contains(id)).collect();
         let set = format!("status = 'discarded', completed_at = {}", Db::WORDS.now);
-        self.update("record", &set, "('split')", &over).await?;
+        self.update("record", &set, "('split')", &finished).await?;
         Ok(())
     }
 
-    /// The heads of the lanes of these deliveries become due now if they are waiting.
+    /// Makes the heads of the lanes of these deliveries due now if they are waiting.
     pub(crate) async fn release_lane_heads(&mut self, ids: &[i64]) -> Result<(), sqlx::Error> {
         let (delivery, in_lane) = (self.table("delivery"), Db::in_lane("h", "t"));
-        // Only waiting heads are updated below. In MySQL, an update locks each row that it looks
-        // at, and the owner of another head may be waiting for this transaction.
+        // Only waiting heads are updated below. In MySQL, an update locks each row that it reads, and
+        // the owner of another head may be waiting for this transaction.
         let head = format!(
             "(select case when h.status = 'waiting' then h.id end from {delivery} h where {in_lane} limit 1)"
         );
@@ -124,14 +125,14 @@ impl<Db: Dialect> Operator<'_, Db> {
         Ok(())
     }
 
-    /// Records that no handler has started with become discarded. Returns how many.
+    /// Discards records that no handler has started. Returns how many.
     pub(crate) async fn discard_records(&mut self, record_ids: &[i64]) -> Result<u64, sqlx::Error> {
         let set = format!("status = 'discarded', completed_at = {}", Db::WORDS.now);
         let not_started = "('pending', 'scheduled', 'unhandled')";
         self.update("record", &set, not_started, record_ids).await
     }
 
-    /// The dispatchers give nothing to this handler until it is resumed.
+    /// Pauses a handler. The dispatchers start no attempt of it until it is resumed.
     pub(crate) async fn pause(&mut self, handler: &str) -> Result<(), sqlx::Error> {
         let (pause, now) = (self.table("pause"), Db::WORDS.now);
         let (insert, if_new) = Db::WORDS.insert_new;
@@ -153,8 +154,8 @@ impl<Db: Dialect> Operator<'_, Db> {
         Ok(ended > 0)
     }
 
-    /// The next `limit` records after this id. A record that finished less than `micros`
-    /// microseconds ago is not over.
+    /// The next `limit` records after this id, in the order of their ids. A record that finished less
+    /// than `micros` microseconds ago is not over.
     pub(crate) async fn prunable(
         &mut self,
         after: i64,
@@ -204,7 +205,7 @@ from {record} r where r.id > ? order by r.id limit ?"
         Ok(deleted)
     }
 
-    /// Ids from rows of table `t` whose `column` is given. Rows without one are left out.
+    /// The expression `id` for rows of table `t` whose `column` is in `ids`. Nulls are left out.
     async fn select(
         &mut self,
         id: &str,

@@ -1,5 +1,5 @@
-//! What was done before: commands with their results, messages that arrived. The transaction of
-//! the caller runs all of these statements but [`prune_retained`](Operator::prune_retained).
+//! The statements on commands with their results and on received messages. All of them but
+//! [`prune_retained`](Operator::prune_retained) run in the transaction of the caller.
 
 use super::Operator;
 use crate::store::{
@@ -14,12 +14,12 @@ pub(crate) struct CommandKey<'a> {
     pub(crate) id: &'a str,
 }
 
-/// What was found under a command's id.
+/// The result of claiming a command.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum CommandClaim {
-    /// Nothing: it is ours until the transaction ends, and others wait for that.
+    /// The command is new. Other transactions with the same command wait until this one ends.
     New,
-    /// It was done before.
+    /// The command ran before.
     Done {
         fingerprint: Option<String>,
         /// As JSON.
@@ -27,7 +27,7 @@ pub(crate) enum CommandClaim {
     },
 }
 
-/// What is kept until it is pruned.
+/// The kind of rows that are kept until they are pruned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Retained {
     Commands,
@@ -45,7 +45,7 @@ impl Retained {
 }
 
 impl<Db: Dialect> Operator<'_, Db> {
-    /// Waits for another transaction that has the same command.
+    /// Claims a command. Waits while another transaction has claimed it.
     pub(crate) async fn claim_command(
         &mut self,
         command: CommandKey<'_>,
@@ -67,18 +67,18 @@ impl<Db: Dialect> Operator<'_, Db> {
             }
             let found = self.first(keyed(&select), |row| {
                 Ok(CommandClaim::Done {
-                    fingerprint: row.maybe_text(0)?,
-                    result: row.maybe_text(1)?,
+                    fingerprint: row.optional_string(0)?,
+                    result: row.optional_string(1)?,
                 })
             });
-            // None: it was pruned between the two statements.
+            // `None`: the command was pruned between the two statements.
             if let Some(done) = found.await? {
                 return Ok(done);
             }
         }
     }
 
-    /// Keeps the result of a command that was claimed in this transaction.
+    /// Stores the result of a command that this transaction claimed.
     pub(crate) async fn complete_command(
         &mut self,
         command: CommandKey<'_>,
@@ -96,11 +96,11 @@ impl<Db: Dialect> Operator<'_, Db> {
     /// Returns how many.
     pub(crate) async fn prune_retained(
         &mut self,
-        what: Retained,
+        kind: Retained,
         micros: i64,
         limit: i64,
     ) -> Result<u64, sqlx::Error> {
-        let sql = Db::prune_retained(self.names, what);
+        let sql = Db::prune_retained(self.names, kind);
         self.execute(Statement::new(sql).bind(micros).bind(limit))
             .await
     }

@@ -1,9 +1,11 @@
-//! How much there is. Only [`counts`](Operator::counts) and samples without a limit read more than
-//! what is unfinished.
+//! The statements that count rows. Only [`counts`](Operator::counts) and samples without a limit read
+//! finished rows too.
+
+use jiff::Timestamp;
 
 use super::{
     Operator,
-    rows::{capped, counted, error_count},
+    rows::{capped, counted, counted_of_event, error_count},
 };
 use crate::{
     operations::{DeliveryStatus, ErrorCount, RecordStatus, Status},
@@ -34,7 +36,7 @@ impl Table {
     }
 }
 
-/// What is unfinished. Split records are missing: their deliveries stand for them.
+/// The unfinished statuses. Split records are not among them, because their deliveries are counted.
 pub(crate) const OPEN: [Status; 6] = [
     Status::Record(RecordStatus::Pending),
     Status::Record(RecordStatus::Scheduled),
@@ -45,37 +47,39 @@ pub(crate) const OPEN: [Status; 6] = [
 ];
 const FAILED: Status = Status::Delivery(DeliveryStatus::Failed);
 
-/// How many there are of one status, of one event where events are told apart.
+/// The number of rows of one status; of one event, if the query groups by events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StatusCount {
     pub(crate) status: Status,
     pub(crate) event: Option<String>,
     pub(crate) count: u64,
+    /// When the newest of them failed, if the query groups by events and they are failed deliveries.
+    pub(crate) newest_failed_at: Option<Timestamp>,
 }
 
-/// How many there are of one status, as far as was counted.
+/// The number of rows of one status, up to a cap.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CappedCount {
     pub(crate) counted: StatusCount,
-    /// How many of them hold their lane up; of deliveries only.
+    /// The number of rows that block their lane. Zero for records.
     pub(crate) blocking: u64,
 }
 
-/// How much of a status is read.
+/// Which rows of a status a sample reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SampleExtent {
-    /// All of it, however much there is.
+    /// All rows, without a limit.
     Unlimited,
-    /// All of it: there are no more than twice [`SAMPLE_END`].
+    /// All rows, because there are at most twice [`SAMPLE_END`].
     All,
-    /// The oldest and the newest, [`SAMPLE_END`] of each.
+    /// The oldest and the newest rows, [`SAMPLE_END`] of each.
     Ends,
 }
 
-/// How many rows are read at each end.
+/// How many rows a sample reads at each end.
 pub(crate) const SAMPLE_END: u32 = 5_000;
 
-/// One status, and how much of it is read.
+/// A sample of the rows of one status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StatusSample {
     pub(crate) status: Status,
@@ -83,26 +87,26 @@ pub(crate) struct StatusSample {
 }
 
 impl<Db: Dialect> Operator<'_, Db> {
-    /// How many records and unfinished deliveries of each status.
+    /// The number of records and unfinished deliveries of each status.
     pub(crate) async fn counts(&mut self) -> Result<Vec<StatusCount>, sqlx::Error> {
         let record = self.table("record");
-        let mut parts = vec![format!(
+        let mut selects = vec![format!(
             "select false, status, null, count(*) from {record} group by status"
         )];
         let deliveries = OPEN
             .iter()
             .filter(|status| status.table() == Table::Delivery);
-        parts.extend(deliveries.map(|status| self.open_count(*status)));
-        self.rows(union(&parts), counted).await
+        selects.extend(deliveries.map(|status| self.open_count(*status)));
+        self.rows(union(&selects), counted).await
     }
 
-    /// How many of each of these unfinished statuses.
+    /// The number of rows of each of these unfinished statuses.
     pub(crate) async fn open_counts(
         &mut self,
         statuses: &[Status],
     ) -> Result<Vec<StatusCount>, sqlx::Error> {
-        let parts: Vec<String> = statuses.iter().map(|one| self.open_count(*one)).collect();
-        self.rows(union(&parts), counted).await
+        let selects: Vec<String> = statuses.iter().map(|one| self.open_count(*one)).collect();
+        self.rows(union(&selects), counted).await
     }
 
     /// The count of one status, from the index of that status.
@@ -113,18 +117,18 @@ impl<Db: Dialect> Operator<'_, Db> {
         )
     }
 
-    /// The counts of unfinished statuses, each up to `cap`: a few pages of an index, however many
-    /// rows there are.
+    /// The counts of unfinished statuses, each up to `cap`. Reads a few pages of an index, however
+    /// many rows there are.
     pub(crate) async fn capped_counts(
         &mut self,
         cap: u32,
     ) -> Result<Vec<CappedCount>, sqlx::Error> {
-        let parts = OPEN.map(|status| self.capped_count(status, cap));
-        let rows = Db::with_index_order(self.connection, union(&parts).query()?).await?;
+        let selects = OPEN.map(|status| self.capped_count(status, cap));
+        let rows = Db::with_index_order(self.connection, union(&selects).query()?).await?;
         rows.iter().map(capped).collect()
     }
 
-    /// How many deliveries failed for good, up to `cap`.
+    /// The number of failed deliveries, up to `cap`.
     pub(crate) async fn capped_failures(&mut self, cap: u32) -> Result<u64, sqlx::Error> {
         let statement = Statement::new(self.capped_count(FAILED, cap));
         let rows = Db::with_index_order(self.connection, statement.query()?).await?;
@@ -135,7 +139,7 @@ impl<Db: Dialect> Operator<'_, Db> {
     fn capped_count(&self, status: Status, cap: u32) -> String {
         let (is_delivery, rows) = (status.table().is_delivery(), self.rows_of(status));
         let (index, order) = Db::index_path(self.names, status);
-        // `blocking` is not in the indexes. It is read only where it may be true or false.
+        // `blocking` is not in the indexes. It is read only for statuses that have both values.
         let (column, blocking) = match status {
             Status::Delivery(DeliveryStatus::Retrying | DeliveryStatus::Failed) => {
                 ("blocking", "count(case when c.blocking then 1 end)")
@@ -147,37 +151,42 @@ impl<Db: Dialect> Operator<'_, Db> {
         )
     }
 
-    /// How many of each event, in these samples.
+    /// The number of rows of each event in these samples, and the newest time of a failure.
     pub(crate) async fn events_of(
         &mut self,
         samples: &[StatusSample],
     ) -> Result<Vec<StatusCount>, sqlx::Error> {
-        let record = self.table("record");
+        let (record, null) = (self.table("record"), Db::WORDS.null_number);
         let of = |sample: &StatusSample| {
             let status = sample.status;
             match status.table() {
                 Table::Record => {
                     let rows = self.sampled(*sample, "event");
                     format!(
-                        "select false, '{status}', s.event, count(*) from ({rows}) s group by s.event"
+                        "select false, '{status}', s.event, count(*), {null} from ({rows}) s group by s.event"
                     )
                 }
                 Table::Delivery => {
-                    let rows = self.sampled(*sample, "record_id");
+                    let (rows, newest) = if status == FAILED {
+                        let newest = Db::micros_between(Db::WORDS.epoch, "max(s.failed_at)");
+                        (self.sampled(*sample, "record_id, failed_at"), newest)
+                    } else {
+                        (self.sampled(*sample, "record_id"), null.to_owned())
+                    };
                     format!(
-                        "select true, '{status}', r.event, count(*) from ({rows}) s join {record} r on r.id = s.record_id group by r.event"
+                        "select true, '{status}', r.event, count(*), {newest} from ({rows}) s join {record} r on r.id = s.record_id group by r.event"
                     )
                 }
             }
         };
-        let parts: Vec<String> = samples.iter().map(of).collect();
+        let selects: Vec<String> = samples.iter().map(of).collect();
         let unlimited = |sample: &StatusSample| sample.extent == SampleExtent::Unlimited;
         let rows = if samples.iter().all(unlimited) {
-            Db::fetch_rows(self.connection, union(&parts).query()?).await?
+            Db::fetch_rows(self.connection, union(&selects).query()?).await?
         } else {
-            Db::with_index_order(self.connection, union(&parts).query()?).await?
+            Db::with_index_order(self.connection, union(&selects).query()?).await?
         };
-        rows.iter().map(counted).collect()
+        rows.iter().map(counted_of_event).collect()
     }
 
     /// Failed deliveries by fingerprint and handler, the most frequent first.
@@ -191,12 +200,14 @@ impl<Db: Dialect> Operator<'_, Db> {
             status: FAILED,
             extent,
         };
-        let rows = self.sampled(sample, "fingerprint, handler, record_id");
+        let rows = self.sampled(sample, "fingerprint, handler, record_id, failed_at");
+        let micros = |time| Db::micros_between(Db::WORDS.epoch, time);
+        let (first, last) = (micros("g.first_failed"), micros("g.last_failed"));
         let statement = Statement::new(format!(
-            "select g.fingerprint, g.handler, d.error_kind, d.error, g.count, g.oldest, g.newest
+            "select g.fingerprint, g.handler, d.error_kind, d.error, g.count, g.oldest, g.newest, {first}, {last}
 from (
     select coalesce(fingerprint, '') as fingerprint, handler, count(*) as count, min(record_id) as oldest,
-        max(record_id) as newest
+        max(record_id) as newest, min(failed_at) as first_failed, max(failed_at) as last_failed
     from ({rows}) s group by 1, 2
     order by 3 desc, 1, 2 limit {limit}
 ) g
@@ -212,7 +223,7 @@ order by g.count desc, g.fingerprint, g.handler"
         rows.iter().map(error_count).collect()
     }
 
-    /// Rows of a status: all, or in the order of its index and from the other end.
+    /// The query of a sample. It reads in the order of the status's index, from one end or from both.
     fn sampled(&self, sample: StatusSample, columns: &str) -> String {
         let (rows, status) = (self.rows_of(sample.status), sample.status);
         let (index, order) = Db::index_path(self.names, status);
@@ -241,7 +252,7 @@ order by g.count desc, g.fingerprint, g.handler"
         table: Table,
     ) -> Result<Option<(i64, i64)>, sqlx::Error> {
         let rows = self.table(table.name());
-        // Two subqueries: so each of them is one step to an end of the primary key.
+        // Two subqueries, because each then reads only one end of the primary key.
         let sql = format!("select (select min(id) from {rows}), (select max(id) from {rows})");
         self.two_ints(Statement::new(sql)).await
     }
@@ -257,12 +268,9 @@ order by g.count desc, g.fingerprint, g.handler"
     }
 
     /// Microseconds since the oldest pending record was published, and the lowest id of one.
-    pub(crate) async fn oldest_pending(
-        &mut self,
-        partitions: u16,
-    ) -> Result<Option<(i64, i64)>, sqlx::Error> {
+    pub(crate) async fn oldest_pending(&mut self) -> Result<Option<(i64, i64)>, sqlx::Error> {
         let statement = Statement::new(Db::oldest_pending(self.names));
-        self.two_ints(statement.bind(i64::from(partitions))).await
+        self.two_ints(statement).await
     }
 
     async fn two_ints(
@@ -281,8 +289,8 @@ order by g.count desc, g.fingerprint, g.handler"
     }
 }
 
-fn union<Db: Dialect>(parts: &[String]) -> Statement<Db> {
-    Statement::new(parts.join("\nunion all "))
+fn union<Db: Dialect>(selects: &[String]) -> Statement<Db> {
+    Statement::new(selects.join("\nunion all "))
 }
 
 impl Status {

@@ -1,4 +1,4 @@
-//! The processes that run a dispatcher, and the version of the tables.
+//! The statements that read instances and the version of the schema.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::{
 };
 
 impl<Db: Dialect> Operator<'_, Db> {
-    /// The instances that there are, the oldest first.
+    /// All instances, the oldest first.
     pub(crate) async fn instances(&mut self) -> Result<Vec<Instance>, sqlx::Error> {
         let (instances, lease) = (self.table("instance"), self.table("lease"));
         let started = Db::micros_between(Db::WORDS.epoch, "i.started_at");
@@ -25,7 +25,7 @@ from {instances} i order by i.started_at, i.id"
             let left = u64::try_from(row.number(2)?).ok().filter(|left| *left > 0);
             Ok(Instance {
                 id: row.uuid(0)?,
-                started_at: row.moment(1)?,
+                started_at: row.time_from_micros(1)?,
                 expires_in: left.map(Duration::from_micros),
                 partitions: row.total(3)?,
             })

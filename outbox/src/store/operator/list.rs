@@ -1,12 +1,12 @@
-//! Records, deliveries and lanes that a person reads. Only [`inspect`](Operator::inspect) reads
-//! payloads.
+//! The statements that list records, deliveries and lanes for operators. Only
+//! [`inspect`](Operator::inspect) reads payloads.
 
 use super::{
     Operator,
     rows::{blocked_lane, delivery, failure, inspected, listed, listed_delivery},
 };
 use crate::{
-    operations::{BlockedLane, DeliveryStatus, Inspected, Listed, Status},
+    operations::{BlockedLane, Cursor, DeliveryStatus, Inspected, Listed, Order, Status},
     store::{
         columns::Cells as _,
         dialect::{Dialect, Statement},
@@ -14,8 +14,8 @@ use crate::{
     },
 };
 
-/// A [`Filter`](crate::operations::Filter) without its status, and the part of its result that is
-/// wanted. Ids are those of deliveries where deliveries are listed, else those of records.
+/// A [`Filter`](crate::operations::Filter) without its status, and the page of its result to read.
+/// Ids are ids of deliveries where deliveries are listed, otherwise ids of records.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ListQuery<'a> {
     pub(crate) event: Option<&'a str>,
@@ -24,9 +24,13 @@ pub(crate) struct ListQuery<'a> {
     pub(crate) fingerprint: Option<&'a str>,
     /// In microseconds.
     pub(crate) older_than: Option<i64>,
-    /// The highest ids first, and only those below `after`; else the lowest, above it.
+    /// In microseconds.
+    pub(crate) failed_since: Option<i64>,
+    /// By the time of the failure only where deliveries are listed.
+    pub(crate) order: Order,
     pub(crate) newest_first: bool,
-    pub(crate) after: i64,
+    /// Only what comes after this place in the order.
+    pub(crate) after: Option<Cursor>,
     pub(crate) limit: i64,
 }
 
@@ -56,8 +60,55 @@ impl ListQuery<'_> {
             let condition = " and d.fingerprint = ?";
             statement = statement.push(condition).bind(fingerprint);
         }
+        if let Some(micros) = self.failed_since {
+            let condition = format!(" and d.failed_at >= {}", Db::micros_ago());
+            statement = statement.push(&condition).bind(micros);
+        }
         statement
     }
+
+    /// Whether a condition concerns deliveries.
+    fn has_delivery_conditions(&self) -> bool {
+        self.handler.is_some() || self.fingerprint.is_some() || self.failed_since.is_some()
+    }
+
+    /// Adds the start of the page, the order and the limit. `id` is the column of ids.
+    fn page<Db: Dialect>(&self, mut statement: Statement<Db>, id: &str) -> Statement<Db> {
+        let (beyond, direction) = if self.newest_first {
+            ("<", "desc")
+        } else {
+            (">", "asc")
+        };
+        let order = match self.order {
+            Order::Published => {
+                let start = if self.newest_first { i64::MAX } else { 0 };
+                let after = self.after.map_or(start, |cursor| cursor.id);
+                let condition = format!(" and {id} {beyond} ?");
+                statement = statement.push(&condition).bind(after);
+                format!("{id} {direction}")
+            }
+            Order::Failed => {
+                statement = statement.push(" and d.failed_at is not null");
+                if let Some((failed_at, id)) = self.after.and_then(Cursor::failure) {
+                    // Not a comparison of rows: MySQL would not use the index for it.
+                    let time = Db::time_from_micros();
+                    let condition = format!(
+                        " and d.failed_at {beyond}= {time} and (d.failed_at {beyond} {time} or d.id {beyond} ?)"
+                    );
+                    statement = statement.push(&condition);
+                    statement = statement.bind(failed_at).bind(failed_at).bind(id);
+                }
+                format!("d.failed_at {direction}, d.id {direction}")
+            }
+        };
+        let order = format!(" order by {order} limit ?");
+        statement.push(&order).bind(self.limit)
+    }
+}
+
+/// Whether the index of failed deliveries has the rows of this list in their order.
+fn reads_failure_index(status: Option<Status>, query: &ListQuery<'_>) -> bool {
+    status == Some(DeliveryStatus::Failed.into()) && query.order == Order::Failed
 }
 
 /// The columns of [`listed`]; `r` is the table.
@@ -76,15 +127,17 @@ fn record_columns<Db: Dialect>() -> String {
 fn delivery_columns<Db: Dialect>() -> String {
     let micros = |time| Db::micros_between(Db::WORDS.epoch, time);
     format!(
-        "d.id, d.handler, d.status, d.blocking, d.attempt, d.failure_count, {}, {}, {}, d.error_kind, d.fingerprint, d.error",
+        "d.id, d.handler, d.status, d.blocking, d.attempt, d.failure_count, {}, {}, {}, {}, d.error_kind, d.fingerprint, d.error",
         micros("d.first_failed_at"),
+        micros("d.failed_at"),
         micros("d.due_at"),
         micros("d.finished_at")
     )
 }
 
 impl<Db: Dialect> Operator<'_, Db> {
-    /// Deliveries with the status of a delivery; else records with this status, or with any.
+    /// Lists deliveries if the status is one of deliveries. Otherwise lists records with this status, or
+    /// with any status.
     pub(crate) async fn list(
         &mut self,
         status: Option<Status>,
@@ -94,13 +147,17 @@ impl<Db: Dialect> Operator<'_, Db> {
         if let Some(Status::Delivery(_)) = status {
             let columns = format!("{columns}, {}", delivery_columns::<Db>());
             let statement = self.selected(&columns, status, query);
-            return self.rows(statement, listed_delivery).await;
+            if !reads_failure_index(status, &query) {
+                return self.rows(statement, listed_delivery).await;
+            }
+            let rows = Db::with_index_order(self.connection, statement.query()?).await?;
+            return rows.iter().map(listed_delivery).collect();
         }
         let statement = self.selected(&columns, status, query);
         self.rows(statement, listed).await
     }
 
-    /// How many there are of what [`list`](Self::list) selects.
+    /// The number of rows that [`list`](Self::list) selects.
     pub(crate) async fn count(
         &mut self,
         status: Option<Status>,
@@ -116,8 +173,8 @@ impl<Db: Dialect> Operator<'_, Db> {
         Ok(count.await?.unwrap_or(0))
     }
 
-    /// What the query selects. The status is in the text, so that the planner sees which index
-    /// has it.
+    /// The `select` of a query. The status is part of the text, so that the planner can use the partial
+    /// index of the status.
     fn selected(
         &self,
         columns: &str,
@@ -125,9 +182,15 @@ impl<Db: Dialect> Operator<'_, Db> {
         query: ListQuery<'_>,
     ) -> Statement<Db> {
         let (record, delivery) = (self.table("record"), self.table("delivery"));
+        let index = match status {
+            Some(status) if reads_failure_index(Some(status), &query) => {
+                Db::index_path(self.names, status).0
+            }
+            _ => String::new(),
+        };
         let (from, id, status) = match status {
             Some(Status::Delivery(status)) => (
-                format!("{delivery} d join {record} r on r.id = d.record_id"),
+                format!("{delivery} d{index} join {record} r on r.id = d.record_id"),
                 "d.id",
                 format!("d.status = '{status}'"),
             ),
@@ -142,35 +205,26 @@ impl<Db: Dialect> Operator<'_, Db> {
         let mut statement = query.of_record(statement);
         if id == "d.id" {
             statement = query.of_delivery(statement);
-        } else if query.handler.is_some() || query.fingerprint.is_some() {
+        } else if query.has_delivery_conditions() {
             statement = statement.push(&format!(
                 " and exists (select 1 from {delivery} d where d.record_id = r.id"
             ));
             statement = query.of_delivery(statement).push(")");
         }
-        let (beyond, order) = if query.newest_first {
-            ("<", "desc")
-        } else {
-            (">", "asc")
-        };
-        statement
-            .push(&format!(
-                " and {id} {beyond} ? order by {id} {order} limit ?"
-            ))
-            .bind(query.after)
-            .bind(query.limit)
+        query.page(statement, id)
     }
 
-    /// Everything of one record.
+    /// One record with its deliveries and failures.
     pub(crate) async fn inspect(
         &mut self,
         record_id: i64,
     ) -> Result<Option<Inspected>, sqlx::Error> {
         let files = SqlFile::read::<Db>(Db::WORDS.files, self.names);
         let sql = format!(
-            "select r.status, {}, {}, {} from {} r where r.id = ?",
+            "select r.status, {}, {}, {} as dedup, {} from {} r where r.id = ?",
             Db::micros_between(Db::WORDS.epoch, "r.due_at"),
             Db::micros_between(Db::WORDS.epoch, "r.completed_at"),
+            Db::key_as_text("r.dedup_key"),
             files.fragment("record_columns"),
             self.table("record")
         );
@@ -195,8 +249,8 @@ from {table} f where f.record_id = ? order by f.handler, f.attempt"
         Ok(Some(found))
     }
 
-    /// The first `query.limit` lanes whose head is not about to run and has this status, or any,
-    /// the longest first.
+    /// The first `query.limit` lanes whose head is not `waiting` and has this status, or any status. The
+    /// longest lanes come first.
     pub(crate) async fn blocked_lanes(
         &mut self,
         status: Option<DeliveryStatus>,

@@ -5,6 +5,7 @@ mod command;
 mod count;
 mod instances;
 mod list;
+mod restore;
 mod rows;
 
 pub(crate) use change::Prunable;
@@ -19,7 +20,7 @@ use super::{
     dialect::{Dialect, Statement},
 };
 
-/// The statements on one connection, or in one transaction.
+/// Runs the statements on one connection, or in one transaction.
 pub(crate) struct Operator<'c, Db: Dialect> {
     connection: &'c mut Db::Connection,
     names: &'c TableNames,

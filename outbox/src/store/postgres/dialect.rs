@@ -1,4 +1,4 @@
-//! How PostgreSQL says what every database can say.
+//! How PostgreSQL writes the statements that all databases have.
 
 use sqlx::{
     Arguments as _, Connection as _, PgConnection, Postgres,
@@ -19,13 +19,14 @@ use crate::store::{
 impl Dialect for Postgres {
     const WORDS: Words = Words {
         files: sql_files!(),
-        schema: &[include_str!("sql/schema.sql")],
+        schema: include_str!("sql/schema.sql"),
         begin_leases: "begin",
-        locks_fence: false,
-        numbered: Some('$'),
-        lanes_at_once: usize::MAX,
+        needs_lease_locks: false,
+        parameter_prefix: Some('$'),
+        lanes_per_statement: usize::MAX,
         quote: '"',
         now: "clock_timestamp()",
+        null_number: "null::bigint",
         epoch: "timestamptz 'epoch'",
         for_update: " order by t.id for update",
         read_latest: "",
@@ -46,8 +47,13 @@ impl Dialect for Postgres {
         "clock_timestamp() - ? * interval '1 microsecond'".to_owned()
     }
 
-    /// Compares and orders by all columns of the index of lanes. Ordered by the id alone, the planner
-    /// would look for the first of a lane along the primary key, through all of the longest lane.
+    fn time_from_micros() -> String {
+        "timestamptz 'epoch' + ? * interval '1 microsecond'".to_owned()
+    }
+
+    /// Compares and orders by all columns of the index of lanes. With an order by the id alone, the
+    /// planner may scan the primary key for the first delivery of a lane, through all rows of a long
+    /// lane.
     fn in_lane(of: &str, other: &str) -> String {
         let lane = |of: &str| format!("({of}.part, {of}.key, {of}.handler)");
         let (lane, other) = (lane(of), lane(other));
@@ -56,22 +62,21 @@ impl Dialect for Postgres {
         )
     }
 
-    /// `part` is compared twice and ordered by: only the index of pending records has both columns.
+    /// The condition and the order both use `part`, so that only the index of pending records fits.
     fn oldest_pending(names: &TableNames) -> String {
-        let record = names.table("record", '"');
+        let (record, lease) = (names.table("record", '"'), names.table("lease", '"'));
         let age = Self::micros_between("min(oldest.created_at)", Self::WORDS.now);
         format!(
-            "with recursive p (part) as (select 0 union all select part + 1 from p where part + 1 < ?)
-select {age}, min(oldest.id) from p cross join lateral (
+            "select {age}, min(oldest.id) from {lease} p cross join lateral (
     select r.created_at, r.id from {record} r
     where r.status = 'pending' and r.part >= p.part and r.part <= p.part order by r.part, r.id limit 1
 ) oldest"
         )
     }
 
-    /// Two processes may prune at the same time: each leaves out what the other has locked.
-    fn prune_retained(names: &TableNames, what: Retained) -> String {
-        let table = names.table(what.table(), '"');
+    /// Two processes may prune at the same time. Each skips the rows that the other has locked.
+    fn prune_retained(names: &TableNames, kind: Retained) -> String {
+        let table = names.table(kind.table(), '"');
         format!(
             "delete from {table} where ctid = any(array(
     select ctid from {table} where created_at <= statement_timestamp() - ? * interval '1 microsecond'
@@ -86,12 +91,14 @@ select {age}, min(oldest.id) from p cross join lateral (
             Param::Text(value) | Param::Key(value) => arguments.add(value),
             Param::Uuid(value) => arguments.add(value),
             Param::Flag(value) => arguments.add(value),
-            Param::Partition(value) => arguments.add(value.cast_signed()),
+            Param::Partition(value) => arguments.add(value.number().cast_signed()),
             Param::Session(key) => arguments.add(key.map(|key| key.0)),
             Param::Ids(ids) => arguments.add(ids),
             Param::Texts(texts) => arguments.add(texts),
-            Param::Partitions(list) => arguments.add(column(list, |one| one.cast_signed())),
-            _ => Err("rows are given by their columns".into()),
+            Param::Partitions(list) => {
+                arguments.add(column(list, |one| one.number().cast_signed()))
+            }
+            _ => Err("rows are bound by their columns".into()),
         }
     }
 
@@ -101,19 +108,25 @@ select {age}, min(oldest.id) from p cross join lateral (
         name: &str,
     ) -> Result<(), BoxDynError> {
         match (rows, name) {
-            (Param::Leases(rows), "part") => arguments.add(column(rows, |r| r.part.cast_signed())),
+            (Param::Leases(rows), "part") => {
+                arguments.add(column(rows, |r| r.partition.number().cast_signed()))
+            }
             (Param::Leases(rows), "epoch") => arguments.add(column(rows, |r| r.epoch)),
-            (Param::Lanes(rows), "part") => arguments.add(column(rows, |r| r.part.cast_signed())),
+            (Param::Lanes(rows), "part") => {
+                arguments.add(column(rows, |r| r.partition.number().cast_signed()))
+            }
             (Param::Lanes(rows), "key") => arguments.add(column(rows, |r| &*r.key)),
             (Param::Lanes(rows), "handler") => arguments.add(column(rows, |r| &*r.handler)),
-            (Param::Pages(rows), "part") => arguments.add(column(rows, |r| r.part.cast_signed())),
+            (Param::Pages(rows), "part") => {
+                arguments.add(column(rows, |r| r.partition.number().cast_signed()))
+            }
             (Param::Pages(rows), "after") => arguments.add(column(rows, |r| r.after)),
             (Param::Records(rows), "event_id") => {
                 arguments.add(column(rows, |r| r.record.event_id))
             }
             (Param::Records(rows), "key") => arguments.add(column(rows, |r| &*r.record.key)),
             (Param::Records(rows), "part") => {
-                arguments.add(column(rows, |r| r.partition.cast_signed()))
+                arguments.add(column(rows, |r| r.partition.number().cast_signed()))
             }
             (Param::Records(rows), "payload") => {
                 arguments.add(column(rows, |r| &*r.record.payload))
@@ -124,8 +137,8 @@ select {age}, min(oldest.id) from p cross join lateral (
 
     runs_queries!();
 
-    /// Other plans are switched off: before a table was analyzed for the first time, the planner
-    /// would read and sort all of a status.
+    /// Switches other plans off. Before the first `analyze` of a table, the planner would read and sort
+    /// all rows of a status.
     async fn with_index_order(
         connection: &mut PgConnection,
         query: Query<'static, Self, PgArguments>,
@@ -140,6 +153,32 @@ select {age}, min(oldest.id) from p cross join lateral (
         Ok(rows)
     }
 
+    /// A sequence does not notice ids that a statement names. Only a sequence below the id is changed, and
+    /// the lock keeps publishers from taking ids meanwhile: otherwise it could be set back.
+    async fn raise_next_id(
+        connection: &mut PgConnection,
+        names: &TableNames,
+        table: Table,
+        id: i64,
+    ) -> Result<(), sqlx::Error> {
+        let rows = names.table(table.name(), '"');
+        let sequence = format!("pg_get_serial_sequence('{rows}', 'id')::regclass");
+        let is_below = format!("coalesce(pg_sequence_last_value({sequence}), 0) < $1");
+        let found = sqlx::query_scalar(trusted(format!("select {is_below}")));
+        if !found.bind(id).fetch_one(&mut *connection).await? {
+            return Ok(());
+        }
+        for text in [
+            "set local lock_timeout = '5s'".to_owned(),
+            format!("lock table {rows} in share row exclusive mode"),
+        ] {
+            sqlx::query(trusted(text)).execute(&mut *connection).await?;
+        }
+        let raise = format!("select setval({sequence}, $1) where {is_below}");
+        let raise = sqlx::query(trusted(raise)).bind(id);
+        raise.execute(connection).await.map(drop)
+    }
+
     async fn statuses_within(
         connection: &mut PgConnection,
         names: &TableNames,
@@ -147,8 +186,8 @@ select {age}, min(oldest.id) from p cross join lateral (
         ranges: &[(i64, i64)],
     ) -> Result<Vec<PgRow>, sqlx::Error> {
         let (rows, is_delivery) = (names.table(table.name(), '"'), table.is_delivery());
-        // Each range has a limit: without one, the planner expects so many rows that it compiles
-        // the statement first.
+        // Without the limit, the planner expects so many rows that it first compiles the statement
+        // (`jit`).
         let sql = trusted(format!(
             "select {is_delivery}, r.status, null, count(*) from unnest($1::bigint[], $2::bigint[]) as s (first, last)
 cross join lateral (
@@ -185,7 +224,7 @@ on conflict do nothing returning message_id"
     }
 }
 
-/// What an array of this column has.
+/// The values of one column, for an array.
 fn column<'a, R, T>(rows: &'a [R], value: impl Fn(&'a R) -> T) -> Vec<T> {
     rows.iter().map(value).collect()
 }

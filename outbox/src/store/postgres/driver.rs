@@ -1,4 +1,4 @@
-//! What PostgreSQL does in its own way.
+//! The driver functions in which PostgreSQL differs from other databases.
 
 use sqlx::{
     PgConnection, Postgres, Row as _,
@@ -7,7 +7,7 @@ use sqlx::{
 };
 
 use crate::store::{
-    Database, DeliverySql, Driver, FetchSql, LeaseSql, OpenWriters, PublishSql, SchemaSql,
+    Database, DeliverySql, Driver, FetchSql, LeaseSql, OpenWriters, PublishSql, Role, SchemaSql,
     SettleSql, Statements, call::rows, columns::Cells as _,
 };
 
@@ -36,18 +36,21 @@ impl FetchSql for Postgres {
         connection: &mut PgConnection,
         sql: &Statements,
     ) -> Result<OpenWriters, sqlx::Error> {
-        let (mut names, mut drawn) = (Vec::new(), None);
+        let (mut transactions, mut highest_drawn) = (Vec::new(), None);
         for row in rows::<Self>(connection, sql.open_writers.call()).await? {
-            drawn = row.optional_number(0)?;
-            names.extend(row.optional_text(1)?.map(str::to_owned));
+            highest_drawn = row.optional_number(0)?;
+            transactions.extend(row.optional_text(1)?.map(str::to_owned));
         }
-        Ok(OpenWriters::Named { names, drawn })
+        Ok(OpenWriters::Named {
+            transactions,
+            highest_drawn,
+        })
     }
 }
 
 impl SettleSql for Postgres {
-    async fn configure(connection: &mut PgConnection, _settles: bool) -> Result<(), sqlx::Error> {
-        // A plan that was made while the table was empty would be kept when it is full.
+    async fn configure(connection: &mut PgConnection, _: Role) -> Result<(), sqlx::Error> {
+        // PostgreSQL would keep a plan that it made for an empty table after the table has grown.
         sqlx::query("set plan_cache_mode = force_custom_plan")
             .execute(connection)
             .await

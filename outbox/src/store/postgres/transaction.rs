@@ -1,24 +1,52 @@
-//! Transactions that may be tried again, on PostgreSQL.
+//! Retried transactions on PostgreSQL.
 
-use sqlx::{Executor as _, Postgres, Transaction, error::DatabaseError};
+use std::time::Duration;
+
+use sqlx::{
+    Executor as _, PgConnection, PgPool, Postgres, Row as _, Transaction, error::DatabaseError,
+    pool::PoolConnection,
+};
 
 use crate::{
-    store::{NotCommitted, TransactSql},
+    store::{NotCommitted, TransactSql, transaction::execute_elsewhere, trusted},
     transaction::{Isolation, Reason},
 };
 
 impl TransactSql for Postgres {
+    /// The id of the server's process.
+    type Interrupt = i32;
+
     fn begin_sql(isolation: Option<Isolation>, read_only: bool) -> String {
         let level = isolation.map_or(String::new(), |level| format!(" isolation level {level}"));
         let mode = if read_only { " read only" } else { "" };
         format!("begin{level}{mode}")
     }
 
+    async fn begin_attempt(
+        mut connection: PoolConnection<Self>,
+        begin_sql: String,
+        _: Option<Duration>,
+    ) -> Result<(Transaction<'static, Self>, i32), sqlx::Error> {
+        // Before the transaction, so that `set transaction` can be the closure's first statement. Not
+        // `set local statement_timeout`: it would replace a shorter one of the role or the database,
+        // and each statement would get the whole time.
+        let asked = connection.fetch_one("select pg_backend_pid()").await?;
+        let process = asked.try_get(0)?;
+        let transaction = Transaction::begin(connection, Some(trusted(begin_sql))).await?;
+        Ok((transaction, process))
+    }
+
+    /// PostgreSQL ignores a cancellation while no statement runs.
+    async fn interrupt(pool: &PgPool, process: &i32) -> Result<(), sqlx::Error> {
+        let sql = format!("select pg_cancel_backend({process})");
+        execute_elsewhere!(pool, PgConnection, sql)
+    }
+
     async fn commit(
         mut transaction: Transaction<'static, Self>,
         _: bool,
     ) -> Result<(), NotCommitted> {
-        // After a failed statement `commit` rolls back, and says that all is well.
+        // After a failed statement, `commit` rolls back and reports success.
         let alive = transaction.execute("select 1").await;
         alive.map_err(NotCommitted::before)?;
         transaction.commit().await.map_err(NotCommitted::during)

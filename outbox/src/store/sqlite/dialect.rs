@@ -1,4 +1,4 @@
-//! How SQLite says what every database can say.
+//! How SQLite writes the statements that all databases have.
 
 use sqlx::{
     Arguments as _, Sqlite, SqliteConnection,
@@ -10,7 +10,7 @@ use sqlx::{
 use super::NOW;
 use crate::store::{
     TableNames,
-    batch::json,
+    batch::rows_as_json,
     call::Param,
     dialect::{Dialect, Words, runs_queries, sql_files},
     operator::{Retained, Table},
@@ -20,17 +20,18 @@ use crate::store::{
 impl Dialect for Sqlite {
     const WORDS: Words = Words {
         files: sql_files!(),
-        schema: &[concat!(
+        schema: concat!(
             include_str!("sql/fragments.sql"),
             include_str!("sql/schema.sql")
-        )],
-        // The one writer from the start: SQLite may refuse a reader that wants to write.
+        ),
+        // It is the writer from its start: SQLite may refuse a read transaction that wants to write.
         begin_leases: Self::BEGIN,
-        locks_fence: false,
-        numbered: Some('?'),
-        lanes_at_once: usize::MAX,
+        needs_lease_locks: false,
+        parameter_prefix: Some('?'),
+        lanes_per_statement: usize::MAX,
         quote: '"',
         now: NOW,
+        null_number: "null",
         epoch: "0",
         for_update: "",
         read_latest: "",
@@ -51,18 +52,21 @@ impl Dialect for Sqlite {
         format!("{NOW} - ?")
     }
 
+    fn time_from_micros() -> String {
+        "?".to_owned()
+    }
+
     fn oldest_pending(names: &TableNames) -> String {
-        let record = names.table("record", '"');
+        let (record, lease) = (names.table("record", '"'), names.table("lease", '"'));
         format!(
-            "with recursive p (part) as (select 0 union all select part + 1 from p where part + 1 < ?)
-select {NOW} - min(r.created_at), min(r.id) from p join {record} r on r.id = (
+            "select {NOW} - min(r.created_at), min(r.id) from {lease} p join {record} r on r.id = (
     select f.id from {record} f where f.part = p.part and f.status = 'pending' order by f.id limit 1
 )"
         )
     }
 
-    fn prune_retained(names: &TableNames, what: Retained) -> String {
-        let table = names.table(what.table(), '"');
+    fn prune_retained(names: &TableNames, kind: Retained) -> String {
+        let table = names.table(kind.table(), '"');
         format!(
             "delete from {table} where rowid in (
     select rowid from {table} where created_at <= {NOW} - ? order by created_at limit ?
@@ -76,9 +80,9 @@ select {NOW} - min(r.created_at), min(r.id) from p join {record} r on r.id = (
             Param::Text(value) | Param::Key(value) => arguments.add(value),
             Param::Uuid(value) => arguments.add(value),
             Param::Flag(value) => arguments.add(value),
-            Param::Partition(value) => arguments.add(value.cast_signed()),
+            Param::Partition(value) => arguments.add(value.number().cast_signed()),
             Param::Session(key) => arguments.add(key.map(|key| key.0)),
-            list => arguments.add(list.json()?),
+            list => arguments.add(list.as_json()?),
         }
     }
 
@@ -99,7 +103,7 @@ select {NOW} - min(r.created_at), min(r.id) from p join {record} r on r.id = (
             "select {is_delivery}, s.status, null, count(*) from (\n{}\n) s group by s.status",
             parts.join("\nunion all ")
         ));
-        // The text differs from call to call, so it is not kept among the prepared ones.
+        // The text differs from call to call, so the prepared statement is not cached.
         sqlx::query(sql)
             .persistent(false)
             .fetch_all(connection)
@@ -119,7 +123,7 @@ on conflict do nothing returning message_id"
         ));
         sqlx::query_scalar(sql)
             .bind(source)
-            .bind(json(messages)?)
+            .bind(rows_as_json(messages)?)
             .fetch_all(connection)
             .await
     }

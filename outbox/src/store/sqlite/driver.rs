@@ -1,4 +1,4 @@
-//! What SQLite does in its own way.
+//! The driver functions in which SQLite differs from other databases.
 
 use sqlx::{
     Row as _, Sqlite, SqliteConnection,
@@ -7,7 +7,7 @@ use sqlx::{
 };
 
 use crate::store::{
-    Database, DeliverySql, Driver, FetchSql, LeaseSql, OpenWriters, PublishSql, SchemaSql,
+    Database, DeliverySql, Driver, FetchSql, LeaseSql, OpenWriters, PublishSql, Role, SchemaSql,
     SettleSql, Statements,
 };
 
@@ -42,7 +42,7 @@ impl PublishSql for Sqlite {
 }
 
 impl FetchSql for Sqlite {
-    /// There is one writer at a time, and it draws its ids after it has become that.
+    /// SQLite has one writer at a time. A transaction gets its ids only after it has become the writer.
     async fn open_writers(
         _: &mut SqliteConnection,
         _: &Statements,
@@ -52,8 +52,8 @@ impl FetchSql for Sqlite {
 }
 
 impl SettleSql for Sqlite {
-    /// How soon SQLite writes to its disk is a setting of the whole connection pool.
-    async fn configure(_: &mut SqliteConnection, _: bool) -> Result<(), sqlx::Error> {
+    /// When SQLite flushes to the disk is a setting of the whole connection pool.
+    async fn configure(_: &mut SqliteConnection, _: Role) -> Result<(), sqlx::Error> {
         Ok(())
     }
 }

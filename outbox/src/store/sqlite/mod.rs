@@ -11,7 +11,7 @@ use sqlx::{Row as _, sqlite::SqliteRow};
 
 use super::columns::{Cells, cells};
 
-/// The database's present.
+/// The current time on the database's clock.
 const NOW: &str = "cast(unixepoch('subsec') * 1000000 as integer)";
 
 impl Cells for SqliteRow {

@@ -13,7 +13,7 @@ use crate::{
 };
 
 statements! {
-    /// Made for each call: the test kit need not be fast.
+    /// Rendered for each call: the test kit need not be fast.
     TestingStatements {
         stamp, scheduled, set_due, highest, records_above, record, reset_record, reset_failures,
         delete_other_deliveries, reset_delivery,
@@ -30,7 +30,7 @@ fn statements(names: &TableNames) -> Result<TestingStatements, SqlFileError> {
     TestingStatements::render::<Sqlite>(file, names)
 }
 
-/// Something that is due at a time: a record, or a delivery if there is a handler.
+/// A record that is due at a time, or a delivery if `handler` is set.
 #[derive(Debug)]
 pub(crate) struct Scheduled {
     pub(crate) record_id: i64,
@@ -69,7 +69,7 @@ pub(crate) async fn scheduled(
         .collect()
 }
 
-/// A delivery that was just written is due at exactly this time.
+/// Sets the exact time at which a retrying delivery is due.
 pub(crate) async fn set_due(
     connection: &mut SqliteConnection,
     names: &TableNames,
@@ -116,9 +116,9 @@ pub(crate) async fn record(
     Ok(found.pop())
 }
 
-/// Makes a record pending, as if nothing had happened to it; due at a time if there is one. The
-/// delivery of `keep`, if there is one, only becomes a waiting one with this attempt: it does not
-/// lose its place in its lane.
+/// Resets a record to pending, or to scheduled if `due_at` is set, and deletes its failures and
+/// deliveries. The delivery of handler `keep` only becomes waiting, with this attempt, so that it
+/// stays at its position in its lane.
 pub(crate) async fn reset(
     connection: &mut SqliteConnection,
     names: &TableNames,

@@ -1,4 +1,4 @@
-//! Signs of other processes in SQLite: whether the file has changed.
+//! How the watcher notices other processes in SQLite: the version of the file changes.
 
 use std::time::Duration;
 
@@ -7,55 +7,57 @@ use uuid::Uuid;
 
 use crate::store::{PollResult, SessionKey, Statements, WatchSql, call::rows, columns::read_one};
 
-/// The connection, and what was seen last.
+/// The connection, and the result of the last poll.
 #[derive(Debug)]
-pub struct SqliteLine {
+pub struct SqliteWatchConnection {
     connection: PoolConnection<Sqlite>,
-    /// The version of the file at which it was seen. Another connection's commit changes it.
-    version: i64,
-    seen: PollResult,
+    /// The version of the file at the last poll. The commit of another connection changes it.
+    file_version: i64,
+    last_result: PollResult,
 }
 
 impl WatchSql for Sqlite {
-    type WatchConnection = SqliteLine;
+    type WatchConnection = SqliteWatchConnection;
 
     const HAS_SESSION_LOCKS: bool = false;
     const HAS_NOTIFICATIONS: bool = false;
     const LONGEST_POLL_GAP: Duration = Duration::from_millis(100);
 
-    async fn open(pool: &SqlitePool, _: &Statements) -> Result<SqliteLine, sqlx::Error> {
+    async fn open(pool: &SqlitePool, _: &Statements) -> Result<SqliteWatchConnection, sqlx::Error> {
         let mut connection = pool.acquire().await?;
-        // The version counts for one connection.
+        // Versions of two connections cannot be compared.
         connection.close_on_drop();
-        Ok(SqliteLine {
+        Ok(SqliteWatchConnection {
             connection,
-            version: -1,
-            seen: PollResult::default(),
+            file_version: -1,
+            last_result: PollResult::default(),
         })
     }
 
-    async fn connection(line: &mut SqliteLine) -> Result<&mut SqliteConnection, sqlx::Error> {
-        Ok(&mut line.connection)
+    async fn connection(
+        watch: &mut SqliteWatchConnection,
+    ) -> Result<&mut SqliteConnection, sqlx::Error> {
+        Ok(&mut watch.connection)
     }
 
     async fn poll(
-        line: &mut SqliteLine,
+        watch: &mut SqliteWatchConnection,
         sql: &Statements,
         owner: Uuid,
         _: Option<SessionKey>,
-        highest: i64,
+        highest_id: i64,
     ) -> Result<PollResult, sqlx::Error> {
-        // Asked first: whatever is committed in between is seen at the next look.
+        // The version is read first: the next poll then sees a commit between the two statements.
         let version: i64 = sqlx::query_scalar("pragma data_version")
-            .fetch_one(&mut *line.connection)
+            .fetch_one(&mut *watch.connection)
             .await?;
-        if version == line.version {
-            return Ok(line.seen.clone());
+        if version == watch.file_version {
+            return Ok(watch.last_result.clone());
         }
-        let poll = sql.poll.bind("owner", owner).bind("highest", highest);
-        let rows = rows::<Self>(&mut line.connection, poll).await?;
-        line.version = version;
-        line.seen = read_one(rows.first().ok_or(sqlx::Error::RowNotFound)?)?;
-        Ok(line.seen.clone())
+        let poll = sql.poll.bind("owner", owner).bind("highest_id", highest_id);
+        let rows = rows::<Self>(&mut watch.connection, poll).await?;
+        watch.file_version = version;
+        watch.last_result = read_one(rows.first().ok_or(sqlx::Error::RowNotFound)?)?;
+        Ok(watch.last_result.clone())
     }
 }

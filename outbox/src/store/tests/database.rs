@@ -1,11 +1,11 @@
-//! A database for one test, empty and its own.
+//! An empty database for one test.
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
 use sqlx::{AssertSqlSafe, Pool};
 use uuid::Uuid;
 
+use super::{every_partition, p};
 use crate::{
     record::Record,
     store::{
@@ -14,25 +14,25 @@ use crate::{
     },
 };
 
-/// One test's database.
+/// The database of one test.
 pub(super) struct Store<Db: Driver> {
     pub(super) pool: Pool<Db>,
     pub(super) names: TableNames,
     pub(super) sql: Statements,
 }
 
-/// Statements that only tests make. The same text must be valid on every database.
-pub(super) trait Look: Driver {
+/// Statements that only tests run. The same text must be valid on every database.
+pub(super) trait TestSql: Driver {
     /// The first column of each row.
     async fn texts(pool: &Pool<Self>, sql: &str) -> Vec<String>;
     async fn numbers(pool: &Pool<Self>, sql: &str) -> Vec<i64>;
     async fn run(pool: &Pool<Self>, sql: &str);
 }
 
-macro_rules! look {
+macro_rules! test_sql {
     ($($feature:literal $database:ty,)*) => {$(
         #[cfg(feature = $feature)]
-        impl Look for $database {
+        impl TestSql for $database {
             async fn texts(pool: &Pool<Self>, sql: &str) -> Vec<String> {
                 sqlx::query_scalar(AssertSqlSafe(sql)).fetch_all(pool).await.unwrap()
             }
@@ -47,66 +47,62 @@ macro_rules! look {
         }
     )*};
 }
-look! {
+test_sql! {
     "sqlite" sqlx::Sqlite,
     "postgres" sqlx::Postgres,
     "mysql" sqlx::MySql,
 }
 
 /// A record to publish.
-pub(super) fn record(key: &str, part: u16) -> NewRecord {
+pub(super) fn record(key: &str, number: u16) -> NewRecord {
     NewRecord {
         record: Record {
-            id: 0,
-            event_id: Uuid::now_v7(),
-            event: "order.created".to_owned(),
             version: 3,
-            key: key.to_owned(),
             payload: "{\"name\":\"Zoë \\\"Z\\\" 🦀\"}".to_owned(),
             headers: BTreeMap::from([("trace".to_owned(), "ä".to_owned())]),
-            created_at: Timestamp::UNIX_EPOCH,
             max_retries: Some(7),
+            ..Record::for_tests(0, key, "order.created")
         },
-        partition: part,
+        partition: p(number),
         due: Due::Now,
         dedup_key: None,
     }
 }
 
-pub(super) fn lane(part: u16, key: &str, handler: &str) -> LaneName {
+pub(super) fn lane(number: u16, key: &str, handler: &str) -> LaneName {
     LaneName {
-        part,
+        partition: p(number),
         key: key.to_owned(),
         handler: handler.to_owned(),
     }
 }
 
-/// The ids of what was read, in its order.
+/// The ids of the records, in the order of `fetched`.
 pub(super) fn ids(fetched: &[FetchedRecord]) -> Vec<i64> {
     fetched.iter().map(|fetched| fetched.record.id).collect()
 }
 
-/// The record and handler of each delivery that was read, in its order.
+/// The record and handler of each delivery, in the order of `fetched`.
 pub(super) fn names(fetched: &[FetchedDelivery]) -> Vec<(i64, &str)> {
     fetched
         .iter()
-        .map(|delivery| (delivery.fetched.record.id, &*delivery.handler))
+        .map(|delivery| (delivery.record.record.id, &*delivery.handler))
         .collect()
 }
 
-impl<Db: Look> Store<Db> {
+impl<Db: TestSql> Store<Db> {
     async fn new(pool: Pool<Db>) -> Self {
         let names = TableNames::new(None, "outbox_".to_owned()).unwrap();
-        Db::migrate(&pool, &names).await.unwrap();
+        Db::migrate(&pool, &names, 64).await.unwrap();
         let sql = Db::statements(&names).unwrap();
         Self { pool, names, sql }
     }
 
-    /// Records of these keys and partitions; their ids.
+    /// Publishes records with these keys and partitions. Returns their ids.
     pub(super) async fn publish(&self, records: &[(&str, u16)]) -> Vec<i64> {
         let new: Vec<NewRecord> = records
             .iter()
-            .map(|(key, part)| record(key, *part))
+            .map(|(key, number)| record(key, *number))
             .collect();
         let mut connection = self.pool.acquire().await.unwrap();
         Db::insert_all(&mut connection, &self.sql, &new)
@@ -119,25 +115,26 @@ impl<Db: Look> Store<Db> {
         ids.split_off(ids.len() - records.len())
     }
 
-    /// One record that is due so many seconds from now.
-    pub(super) async fn publish_in(&self, seconds: u64, part: u16) -> i64 {
-        let mut new = record("later", part);
+    /// Publishes one record that is due `seconds` seconds from now.
+    pub(super) async fn publish_in(&self, seconds: u64, number: u16) -> i64 {
+        let mut new = record("later", number);
         new.due = Due::In(std::time::Duration::from_secs(seconds));
         let mut connection = self.pool.acquire().await.unwrap();
         let id = Db::insert(&mut connection, &self.sql, &new).await;
         id.unwrap().unwrap()
     }
 
-    /// All leases, as one owner's.
+    /// Takes all partitions that are free, for a new owner and 60 seconds.
     pub(super) async fn own(&self) -> Fence {
         self.own_as(Uuid::now_v7(), 60).await
     }
 
-    /// What this owner gets, for so many seconds; in order.
+    /// Takes all partitions that are free, for `seconds` seconds. Returns the leases of the owner, in
+    /// order.
     pub(super) async fn own_as(&self, owner: Uuid, seconds: i64) -> Fence {
         let mut connection = self.pool.acquire().await.unwrap();
         let (sql, micros) = (&self.sql, seconds * 1_000_000);
-        let all: Vec<u16> = (0..64).collect();
+        let all = every_partition();
         Db::seed_partitions(&mut connection, sql, 64).await.unwrap();
         Db::heartbeat(&mut connection, sql, owner, micros)
             .await
@@ -147,31 +144,31 @@ impl<Db: Look> Store<Db> {
             .unwrap();
         drop(connection);
         let mut leases = self.leases_of(owner).await;
-        leases.sort_by_key(|lease| lease.part);
+        leases.sort_by_key(|lease| lease.partition);
         Fence { owner, leases }
     }
 
-    pub(super) async fn survey(&self) -> ClusterView {
+    pub(super) async fn cluster_view(&self) -> ClusterView {
         let mut connection = self.pool.acquire().await.unwrap();
         Db::cluster_view(&mut connection, &self.sql).await.unwrap()
     }
 
     pub(super) async fn leases_of(&self, owner: Uuid) -> Vec<Lease> {
-        let leases = self.survey().await.leases.into_iter();
+        let leases = self.cluster_view().await.leases.into_iter();
         leases
             .filter(|row| row.owner == Some(owner))
             .map(|row| Lease {
-                part: row.part,
+                partition: row.partition,
                 epoch: row.epoch,
             })
             .collect()
     }
 
-    pub(super) async fn settle(&self, fence: &Fence, batch: &Batch, keep: bool) {
+    /// Returns the leases that were refused.
+    pub(super) async fn settle(&self, fence: &Fence, batch: &Batch, keep: bool) -> Vec<Lease> {
         let mut connection = self.pool.acquire().await.unwrap();
-        Db::settle(&mut connection, &self.sql, fence, batch, keep)
-            .await
-            .unwrap();
+        let settled = Db::settle(&mut connection, &self.sql, fence, batch, keep).await;
+        settled.unwrap().refused
     }
 
     pub(super) async fn texts(&self, sql: &str) -> Vec<String> {
@@ -186,7 +183,7 @@ impl<Db: Look> Store<Db> {
         Db::run(&self.pool, sql).await;
     }
 
-    /// What became of the records, in their order.
+    /// The statuses of the records, in their order.
     pub(super) async fn statuses(&self) -> Vec<String> {
         self.texts("select status from outbox_record order by id")
             .await
@@ -205,7 +202,7 @@ from outbox_delivery order by id",
 
 #[cfg(feature = "sqlite")]
 pub(super) async fn sqlite() -> Store<sqlx::Sqlite> {
-    // One connection that stays: the database is gone with it.
+    // One connection that stays open: the database ends with it.
     let pool = sqlx::sqlite::SqlitePoolOptions::new()
         .max_connections(1)
         .idle_timeout(None)
@@ -241,7 +238,7 @@ pub(super) async fn mysql() -> Store<sqlx::MySql> {
     Store::new(pool.await.unwrap()).await
 }
 
-/// A name that nothing else has, and what makes a database of it.
+/// A unique name, and the statement that creates a database with it.
 #[cfg(any(feature = "postgres", feature = "mysql"))]
 fn unique() -> (String, AssertSqlSafe<String>) {
     let name = format!("t{}", Uuid::now_v7().simple());
@@ -249,7 +246,7 @@ fn unique() -> (String, AssertSqlSafe<String>) {
     (name, create)
 }
 
-/// A server that is not there is a failure, never a skipped test.
+/// A missing server is a failure, never a skipped test.
 #[cfg(any(feature = "postgres", feature = "mysql"))]
 fn url(variable: &str) -> String {
     std::env::var(variable).unwrap_or_else(|_| {

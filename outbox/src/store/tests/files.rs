@@ -1,4 +1,4 @@
-//! The SQL files themselves, without a database.
+//! Tests of the SQL files that need no database.
 
 use crate::{
     record::{DeliveryStatus, RecordStatus},
@@ -15,7 +15,7 @@ macro_rules! files {
                 for insert in [&sql.insert, &sql.insert_deduplicated] {
                     assert_eq!(insert.parameters(), INSERT_PARAMETERS);
                 }
-                for step in sqlx::$Db::migrations(&names) {
+                for step in sqlx::$Db::migrations(&names, 64) {
                     assert!(!step.statements.is_empty());
                     for statement in step.statements {
                         assert!(!statement.contains(['{', '}']), "{statement}");
@@ -24,7 +24,7 @@ macro_rules! files {
             })*
         }
 
-        /// The texts of all SQL files, also those that the operators' statements come from.
+        /// The names and texts of all SQL files.
         fn files() -> Vec<(String, String)> {
             let mut files = Vec::new();
             $(
@@ -46,7 +46,7 @@ files! {
     "mysql" MySql "mysql",
 }
 
-/// The words that a text compares with a column `status`, and the alias in front of the column.
+/// The words that a text compares with a column `status`, and the alias of its table.
 fn statuses(text: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for (at, _) in text.match_indices("status") {
@@ -92,7 +92,7 @@ fn words_that_are_compared_with_a_status_are_found() {
     assert_eq!(found, expected);
 }
 
-/// A status that is misspelt, or that was renamed in Rust only, is found by no statement.
+/// No row has a status that is misspelt in a statement, or that was renamed in Rust only.
 #[test]
 fn every_status_in_a_file_exists() {
     let mut count = 0;

@@ -1,8 +1,8 @@
-//! Who owns a partition.
+//! The statements on instances, leases and sessions.
 
 use uuid::Uuid;
 
-use super::{foreign, older, on_each_database};
+use super::{every_partition, on_each_database, p, with_old_epochs, with_other_owner};
 use crate::store::{Lease, LeaseSql as _};
 
 fn epochs(leases: &[Lease]) -> Vec<i64> {
@@ -12,32 +12,32 @@ fn epochs(leases: &[Lease]) -> Vec<i64> {
 on_each_database! {
     async fn the_first_owner_gets_every_partition(db) {
         let fence = db.own().await;
-        let parts: Vec<u16> = fence.leases.iter().map(|lease| lease.part).collect();
-        assert_eq!(parts, (0..64).collect::<Vec<u16>>());
+        let partitions: Vec<_> = fence.leases.iter().map(|lease| lease.partition).collect();
+        assert_eq!(partitions, every_partition());
         assert_eq!(epochs(&fence.leases), [1; 64]);
     }
 
-    async fn what_is_owned_is_not_given_to_another(db) {
+    async fn an_owned_partition_is_not_taken(db) {
         let first = db.own().await;
         assert!(db.own().await.leases.is_empty());
         assert_eq!(db.own_as(first.owner, 60).await.leases, first.leases);
     }
 
-    async fn a_renewal_keeps_the_epoch_and_moves_the_end(db) {
+    async fn a_renewal_keeps_the_epoch_and_extends_the_lease(db) {
         let first = db.own_as(Uuid::now_v7(), 0).await;
-        // Expired already, but nobody else has taken it.
+        // Expired, but not taken by another owner.
         assert_eq!(db.own_as(first.owner, 60).await.leases, first.leases);
         assert!(db.own().await.leases.is_empty());
     }
 
-    async fn an_expired_lease_changes_hands_with_a_new_epoch(db) {
+    async fn an_expired_lease_is_taken_with_a_new_epoch(db) {
         let first = db.own_as(Uuid::now_v7(), 0).await;
         let second = db.own().await;
         assert_eq!(epochs(&second.leases), [2; 64]);
         assert!(db.own_as(first.owner, 60).await.leases.is_empty());
     }
 
-    async fn a_released_lease_changes_hands_at_once(db) {
+    async fn a_released_lease_can_be_taken_at_once(db) {
         let mut first = db.own().await;
         first.leases.truncate(10);
         let mut connection = db.pool.acquire().await.unwrap();
@@ -49,7 +49,7 @@ on_each_database! {
         assert_eq!(db.own_as(first.owner, 60).await.leases.len(), 54);
     }
 
-    async fn of_many_that_claim_at_once_each_partition_has_one(db) {
+    async fn each_partition_has_one_owner_after_concurrent_claims(db) {
         for seconds in [0, 0, 60] {
             let claims = (0..8).map(|_| db.own_as(Uuid::now_v7(), seconds));
             futures_util::future::join_all(claims).await;
@@ -59,36 +59,37 @@ on_each_database! {
             db.numbers("select epoch from outbox_lease").await,
         );
         assert_eq!(owners, [64]);
-        // Each change of hands was counted, however many there were.
+        // The epoch grew with each new owner.
         assert!(epochs.iter().all(|epoch| (3..=24).contains(epoch)), "{epochs:?}");
         assert!(db.own().await.leases.is_empty());
     }
 
-    async fn what_is_handed_over_is_reserved_for_a_while(db) {
+    async fn a_released_partition_can_be_reserved(db) {
         let first = db.own().await;
         let mut connection = db.pool.acquire().await.unwrap();
         Db::release_leases(&mut connection, &db.sql, &first, Some(60_000_000)).await.unwrap();
         drop(connection);
-        let leases = db.survey().await.leases;
-        assert!(leases.iter().all(|row| row.owner.is_none() && !row.expired));
-        // Who has too few takes it all the same.
+        let leases = db.cluster_view().await.leases;
+        assert!(leases.iter().all(|row| row.owner.is_none() && !row.is_expired));
+        // An instance below its share can take it.
         assert_eq!(db.own().await.leases.len(), 64);
     }
 
-    async fn only_what_is_still_held_is_held(db) {
+    async fn only_leases_that_the_owner_still_has_are_locked(db) {
         let first = db.own_as(Uuid::now_v7(), 0).await;
         let mut connection = db.pool.acquire().await.unwrap();
-        Db::take_partitions(&mut connection, &db.sql, Uuid::now_v7(), &[3, 4], 60_000_000).await.unwrap();
-        let mut held = Db::lock_leases(&mut connection, &db.sql, &first).await.unwrap();
-        held.sort_unstable();
-        let rest: Vec<u16> = (0..64).filter(|part| ![3, 4].contains(part)).collect();
-        assert_eq!(held, rest);
-        for stale in [&older(&first), &foreign(&first)] {
+        Db::take_partitions(&mut connection, &db.sql, Uuid::now_v7(), &[3, 4].map(p), 60_000_000).await.unwrap();
+        let mut locked = Db::lock_leases(&mut connection, &db.sql, &first).await.unwrap();
+        locked.sort_unstable();
+        let mut rest = every_partition();
+        rest.retain(|partition| ![3, 4].map(p).contains(partition));
+        assert_eq!(locked, rest);
+        for stale in [&with_old_epochs(&first), &with_other_owner(&first)] {
             assert!(Db::lock_leases(&mut connection, &db.sql, stale).await.unwrap().is_empty());
         }
     }
 
-    async fn a_heartbeat_takes_nothing_and_is_seen_by_others(db) {
+    async fn a_heartbeat_takes_no_partition_and_is_visible_to_peers(db) {
         let owner = Uuid::now_v7();
         let mut connection = db.pool.acquire().await.unwrap();
         Db::seed_partitions(&mut connection, &db.sql, 64).await.unwrap();
@@ -96,43 +97,43 @@ on_each_database! {
         Db::heartbeat(&mut connection, &db.sql, owner, 60_000_000).await.unwrap();
         Db::heartbeat(&mut connection, &db.sql, Uuid::nil(), 0).await.unwrap();
         drop(connection);
-        let survey = db.survey().await;
-        let left = |id| survey.instances.iter().find(|instance| instance.id == id).map(|found| found.expires_in);
-        assert!((30_000_000..=60_000_000).contains(&left(owner).unwrap()), "{survey:?}");
-        assert!((-30_000_000..=0).contains(&left(Uuid::nil()).unwrap()), "{survey:?}");
-        assert_eq!(survey.instances.len(), 2);
-        assert_eq!(survey.leases.len(), 64);
-        assert!(survey.leases.iter().all(|row| row.owner.is_none() && row.expired && row.epoch == 0));
+        let view = db.cluster_view().await;
+        let left = |id| view.instances.iter().find(|instance| instance.id == id).map(|found| found.expires_in);
+        assert!((30_000_000..=60_000_000).contains(&left(owner).unwrap()), "{view:?}");
+        assert!((-30_000_000..=0).contains(&left(Uuid::nil()).unwrap()), "{view:?}");
+        assert_eq!(view.instances.len(), 2);
+        assert_eq!(view.leases.len(), 64);
+        assert!(view.leases.iter().all(|row| row.owner.is_none() && row.is_expired && row.epoch == 0));
     }
 
-    async fn who_is_buried_owns_nothing_any_more(db) {
+    async fn a_reaped_instance_owns_nothing(db) {
         let (dead, alive) = (db.own_as(Uuid::now_v7(), 0).await, Uuid::now_v7());
         let mut connection = db.pool.acquire().await.unwrap();
-        Db::take_partitions(&mut connection, &db.sql, alive, &[7], 60_000_000).await.unwrap();
+        Db::take_partitions(&mut connection, &db.sql, alive, &[p(7)], 60_000_000).await.unwrap();
         Db::heartbeat(&mut connection, &db.sql, alive, 60_000_000).await.unwrap();
-        // Only the dead.
+        // Only the expired instance is reaped.
         Db::reap_expired(&mut connection, &db.sql, alive).await.unwrap();
         Db::reap_expired(&mut connection, &db.sql, dead.owner).await.unwrap();
         drop(connection);
-        let survey = db.survey().await;
-        let alive_ids: Vec<Uuid> = survey.instances.iter().map(|instance| instance.id).collect();
+        let view = db.cluster_view().await;
+        let alive_ids: Vec<Uuid> = view.instances.iter().map(|instance| instance.id).collect();
         assert_eq!(alive_ids, [alive]);
-        assert_eq!(survey.leases.iter().filter(|row| row.owner.is_none()).count(), 63);
-        assert_eq!(db.leases_of(alive).await, [Lease { part: 7, epoch: 2 }]);
+        assert_eq!(view.leases.iter().filter(|row| row.owner.is_none()).count(), 63);
+        assert_eq!(db.leases_of(alive).await, [Lease { partition: p(7), epoch: 2 }]);
     }
 
-    async fn who_retires_owns_what_it_has_but_has_no_share(db) {
-        let leaves = db.own_as(Uuid::now_v7(), 0).await;
+    async fn an_instance_that_leaves_keeps_its_leases_but_has_no_share(db) {
+        let leaving = db.own_as(Uuid::now_v7(), 0).await;
         let mut connection = db.pool.acquire().await.unwrap();
-        Db::leave(&mut connection, &db.sql, leaves.owner, false).await.unwrap();
-        Db::renew(&mut connection, &db.sql, leaves.owner, 60_000_000).await.unwrap();
+        Db::leave(&mut connection, &db.sql, leaving.owner, false).await.unwrap();
+        Db::renew(&mut connection, &db.sql, leaving.owner, 60_000_000).await.unwrap();
         drop(connection);
-        let survey = db.survey().await;
-        assert!(survey.instances.is_empty());
-        assert!(survey.leases.iter().all(|row| row.owner == Some(leaves.owner) && !row.expired));
+        let view = db.cluster_view().await;
+        assert!(view.instances.is_empty());
+        assert!(view.leases.iter().all(|row| row.owner == Some(leaving.owner) && !row.is_expired));
         assert!(db.own().await.leases.is_empty());
         let mut connection = db.pool.acquire().await.unwrap();
-        Db::leave(&mut connection, &db.sql, leaves.owner, true).await.unwrap();
+        Db::leave(&mut connection, &db.sql, leaving.owner, true).await.unwrap();
         drop(connection);
         assert_eq!(db.own().await.leases.len(), 64);
     }
@@ -140,7 +141,7 @@ on_each_database! {
     async fn a_release_that_comes_too_late_changes_nothing(db) {
         let first = db.own_as(Uuid::now_v7(), 0).await;
         let second = db.own().await;
-        for stale in [&first, &older(&second), &foreign(&second)] {
+        for stale in [&first, &with_old_epochs(&second), &with_other_owner(&second)] {
             let mut connection = db.pool.acquire().await.unwrap();
             Db::release_leases(&mut connection, &db.sql, stale, None).await.unwrap();
         }
@@ -151,34 +152,36 @@ on_each_database! {
 
 #[cfg(feature = "mysql")]
 #[tokio::test]
-async fn what_is_settled_in_mysql_is_not_taken_meanwhile() {
+async fn a_lease_that_settling_has_locked_in_mysql_is_not_taken() {
     let db = super::database::mysql().await;
     let first = db.own_as(Uuid::now_v7(), 0).await;
-    // As settling does.
+    // Settling locks a lease in this way.
     let mut tx = db.pool.begin().await.unwrap();
     sqlx::query("select part from outbox_lease where part = 3 lock in share mode")
         .execute(&mut *tx)
         .await
         .unwrap();
     assert_eq!(db.own().await.leases.len(), 63);
-    // Its owner does not pass it over: it waits.
+    // The owner does not skip the locked lease: its renewal waits.
     let (renewed, end) = tokio::join!(db.own_as(first.owner, 60), tx.commit());
     end.unwrap();
     assert_eq!(renewed.leases, first.leases[3..4]);
     assert!(db.own().await.leases.is_empty());
 }
 
-/// A process that is frozen in the middle of a write must not keep its partitions for ever.
+/// A process that is frozen in a write must not keep its partitions forever.
 #[cfg(feature = "mysql")]
 #[tokio::test]
-async fn who_freezes_in_a_transaction_of_mariadb_loses_its_locks() {
-    use crate::store::SettleSql as _;
+async fn a_process_frozen_in_a_transaction_of_mariadb_loses_its_locks() {
+    use crate::store::{Role, SettleSql as _};
 
     let db = super::database::mysql().await;
     db.own_as(Uuid::now_v7(), 0).await;
     let mut frozen = db.pool.acquire().await.unwrap();
     frozen.close_on_drop();
-    sqlx::MySql::configure(&mut frozen, true).await.unwrap();
+    sqlx::MySql::configure(&mut frozen, Role::Writer)
+        .await
+        .unwrap();
     for sql in ["begin", "select part from outbox_lease lock in share mode"] {
         sqlx::query(sql).execute(&mut *frozen).await.unwrap();
     }
@@ -190,13 +193,13 @@ async fn who_freezes_in_a_transaction_of_mariadb_loses_its_locks() {
 
 #[cfg(feature = "postgres")]
 #[tokio::test]
-async fn who_freezes_in_a_batch_of_postgres_loses_its_locks() {
+async fn a_process_frozen_in_a_batch_of_postgres_loses_its_locks() {
     use crate::store::{Batch, SettleSql as _};
 
     let db = super::database::postgres().await;
     let fence = db.own().await;
     let ids = db.publish(&[("key", 1), ("key", 1)]).await;
-    // Somebody holds the second record: the batch waits for it, with the first one written.
+    // Another transaction locks the second record. The batch waits for it after writing the first one.
     let mut other = db.pool.begin().await.unwrap();
     let sql = format!(
         "select 1 from outbox_record where id = {} for update",
@@ -213,7 +216,7 @@ async fn who_freezes_in_a_batch_of_postgres_loses_its_locks() {
     };
     let mut frozen = db.pool.acquire().await.unwrap();
     let waiting = sqlx::Postgres::settle(&mut frozen, &db.sql, &fence, &batch, true);
-    // It is frozen there: not polled again, not dropped.
+    // The process is frozen here: the future is neither polled nor dropped.
     let mut waiting = Box::pin(waiting);
     let second = std::time::Duration::from_secs(1);
     assert!(tokio::time::timeout(second, &mut waiting).await.is_err());
@@ -221,15 +224,15 @@ async fn who_freezes_in_a_batch_of_postgres_loses_its_locks() {
     let deleted = db.run("delete from outbox_record");
     tokio::time::timeout(30 * second, deleted)
         .await
-        .expect("not to wait for ever");
+        .expect("the lock ends");
     assert!(waiting.await.is_err());
 }
 
-/// A proxy may share a session with transactions of others: they must not become forgetful.
+/// A proxy may share a session with transactions of other programs. They must stay durable.
 #[cfg(feature = "postgres")]
 #[tokio::test]
-async fn nothing_of_settling_stays_in_the_session() {
-    use crate::store::{Batch, SettleSql as _};
+async fn settling_leaves_no_setting_in_the_session() {
+    use crate::store::{Batch, Role, SettleSql as _};
 
     let db = super::database::postgres().await;
     let (fence, mut connection) = (db.own().await, db.pool.acquire().await.unwrap());
@@ -246,12 +249,11 @@ async fn nothing_of_settling_stays_in_the_session() {
         },
     ];
     for batch in &batches {
-        sqlx::Postgres::configure(&mut connection, true)
+        sqlx::Postgres::configure(&mut connection, Role::Writer)
             .await
             .unwrap();
-        sqlx::Postgres::settle(&mut connection, &db.sql, &fence, batch, true)
-            .await
-            .unwrap();
+        let settled = sqlx::Postgres::settle(&mut connection, &db.sql, &fence, batch, true).await;
+        assert!(settled.unwrap().refused.is_empty());
         for (setting, value) in [
             ("synchronous_commit", "on"),
             ("idle_in_transaction_session_timeout", "0"),
@@ -265,97 +267,4 @@ async fn nothing_of_settling_stays_in_the_session() {
         }
     }
     assert_eq!(db.statuses().await, ["completed", "completed", "unhandled"]);
-}
-
-/// Nobody sees an instance without its session; one that is there already is left as it is.
-#[cfg(any(feature = "postgres", feature = "mysql"))]
-async fn joins_once<Db: super::database::Look>(db: &super::database::Store<Db>) {
-    use crate::store::SessionKey;
-
-    let (owner, key) = (Uuid::now_v7(), SessionKey::new());
-    let mut line = Db::open(&db.pool, &db.sql).await.unwrap();
-    Db::lock_session(&mut line, &db.sql, key).await.unwrap();
-    for _ in 0..2 {
-        Db::register(&mut line, &db.sql, owner, key, 60_000_000)
-            .await
-            .unwrap();
-    }
-    let tick = Db::poll(&mut line, &db.sql, owner, Some(key), 0)
-        .await
-        .unwrap();
-    assert!(
-        tick.held && tick.shown && tick.gone.is_empty() && tick.peers == 0,
-        "{tick:?}"
-    );
-    let mut other = Db::open(&db.pool, &db.sql).await.unwrap();
-    let seen = Db::poll(&mut other, &db.sql, Uuid::nil(), None, 0)
-        .await
-        .unwrap();
-    assert!(
-        !seen.held && seen.peers == 1 && seen.gone.is_empty(),
-        "{seen:?}"
-    );
-    Db::unlock_session(&mut line, &db.sql).await.unwrap();
-    drop(line);
-    // Its end may take a moment.
-    for _ in 0..100 {
-        let seen = Db::poll(&mut other, &db.sql, Uuid::nil(), None, 0)
-            .await
-            .unwrap();
-        if let [gone] = &*seen.gone {
-            assert_eq!(gone.id, owner);
-            return;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-    }
-    panic!("nobody saw its end");
-}
-
-#[cfg(feature = "postgres")]
-#[tokio::test]
-async fn the_end_of_a_session_of_postgres_is_seen() {
-    joins_once(&super::database::postgres().await).await;
-}
-
-#[cfg(feature = "mysql")]
-#[tokio::test]
-async fn the_end_of_a_session_of_mysql_is_seen() {
-    joins_once(&super::database::mysql().await).await;
-}
-
-/// Whose row says at this moment that it has another session is not buried for the one before.
-#[cfg(feature = "postgres")]
-#[tokio::test]
-async fn who_has_a_new_session_is_not_buried_for_the_old_one() {
-    use crate::store::WatchSql as _;
-
-    let db = super::database::postgres().await;
-    let fence = db.own().await;
-    db.run("update outbox_instance set session = 111").await;
-    let mut line = sqlx::Postgres::open(&db.pool, &db.sql).await.unwrap();
-    let mut alive = db.pool.begin().await.unwrap();
-    for sql in [
-        "select pg_advisory_lock(222)",
-        "update outbox_instance set session = 222",
-    ] {
-        sqlx::query(sql).execute(&mut *alive).await.unwrap();
-    }
-    let burial = sqlx::Postgres::reap_lost(&mut line, &db.sql, fence.owner);
-    let commit = async {
-        tokio::time::sleep(std::time::Duration::from_millis(500)).await;
-        sqlx::query("commit").execute(&mut *alive).await.unwrap();
-    };
-    let (buried, ()) = tokio::join!(burial, commit);
-    buried.unwrap();
-    assert_eq!(db.leases_of(fence.owner).await.len(), 64);
-    // And once that one is gone too, it is.
-    sqlx::query("select pg_advisory_unlock(222)")
-        .execute(&mut *alive)
-        .await
-        .unwrap();
-    sqlx::Postgres::reap_lost(&mut line, &db.sql, fence.owner)
-        .await
-        .unwrap();
-    assert!(db.leases_of(fence.owner).await.is_empty());
-    assert!(db.survey().await.instances.is_empty());
 }

@@ -6,12 +6,16 @@ mod files;
 mod finishing;
 mod leases;
 mod reading;
+#[cfg(feature = "postgres")]
+mod scans;
+#[cfg(any(feature = "postgres", feature = "mysql"))]
+mod sessions;
 mod settling;
 
 use super::{DeliveryRow, DueQuery, FailureRow, Fence, InMemory, Page, PendingQuery};
-use crate::record::DeliveryStatus;
+use crate::record::{DeliveryStatus, Partition};
 
-/// Writes each test once per database. `$db` is a [`database::Store`] of its own.
+/// Declares each test once per database. `$db` is a [`database::Store`] of its own.
 macro_rules! on_each_database {
     ($(async fn $name:ident($db:ident) $body:block)*) => {
         #[cfg(feature = "sqlite")]
@@ -37,9 +41,20 @@ macro_rules! on_each_database {
 }
 use on_each_database;
 
-/// All of a partition.
-fn page(part: u16) -> Page {
-    Page { part, after: 0 }
+fn p(number: u16) -> Partition {
+    Partition::new(number)
+}
+
+fn every_partition() -> Vec<Partition> {
+    (0..64).map(p).collect()
+}
+
+/// The whole partition, from id 0.
+fn page(number: u16) -> Page {
+    Page {
+        partition: p(number),
+        after: 0,
+    }
 }
 
 fn pending<'a>(
@@ -56,37 +71,42 @@ fn pending<'a>(
     }
 }
 
-fn due<'a>(parts: &'a [u16], handlers: &'a [&'a str], offset: i64, limit: i64) -> DueQuery<'a> {
+fn due<'a>(
+    partitions: &'a [Partition],
+    handlers: &'a [&'a str],
+    offset: i64,
+    limit: i64,
+) -> DueQuery<'a> {
     DueQuery {
-        parts,
+        partitions,
         handlers,
         offset,
         limit,
     }
 }
 
-/// The same leases as another owner's.
-fn foreign(fence: &Fence) -> Fence {
+/// The same leases with another owner.
+fn with_other_owner(fence: &Fence) -> Fence {
     Fence {
         owner: uuid::Uuid::now_v7(),
         leases: fence.leases.clone(),
     }
 }
 
-/// The same leases as they were before they changed hands.
-fn older(fence: &Fence) -> Fence {
-    let mut older = fence.clone();
-    for lease in &mut older.leases {
+/// The same leases with the epochs of the owner before.
+fn with_old_epochs(fence: &Fence) -> Fence {
+    let mut old = fence.clone();
+    for lease in &mut old.leases {
         lease.epoch -= 1;
     }
-    older
+    old
 }
 
 /// A delivery of key `a` in partition 3 whose first attempt failed, due in 10 s.
-fn scheduled(record_id: i64, handler: &'static str) -> DeliveryRow {
+fn retrying(record_id: i64, handler: &'static str) -> DeliveryRow {
     DeliveryRow {
         record_id,
-        part: 3,
+        partition: p(3),
         key: "a".to_owned(),
         handler,
         status: DeliveryStatus::Retrying,
@@ -102,7 +122,7 @@ fn scheduled(record_id: i64, handler: &'static str) -> DeliveryRow {
     }
 }
 
-/// One behind it.
+/// A delivery that waits behind a [`retrying`] one.
 fn waiting(record_id: i64, handler: &'static str) -> DeliveryRow {
     DeliveryRow {
         status: DeliveryStatus::Waiting,
@@ -113,11 +133,11 @@ fn waiting(record_id: i64, handler: &'static str) -> DeliveryRow {
         error: None,
         error_kind: None,
         fingerprint: None,
-        ..scheduled(record_id, handler)
+        ..retrying(record_id, handler)
     }
 }
 
-/// How such a delivery ends.
+/// The row of this delivery after its handler completed it.
 fn completed(row: &DeliveryRow) -> DeliveryRow {
     DeliveryRow {
         status: DeliveryStatus::Completed,
@@ -134,7 +154,7 @@ fn completed(row: &DeliveryRow) -> DeliveryRow {
 fn failure(record_id: i64, attempt: u32) -> FailureRow {
     FailureRow {
         record_id,
-        part: 3,
+        partition: p(3),
         handler: "mail",
         attempt,
         kind: "failed",
@@ -144,11 +164,11 @@ fn failure(record_id: i64, attempt: u32) -> FailureRow {
 }
 
 #[test]
-fn no_age_overflows() {
-    assert_eq!(super::micros(std::time::Duration::from_micros(7)), 7);
+fn the_longest_duration_fits_into_microseconds() {
+    assert_eq!(super::as_micros(std::time::Duration::from_micros(7)), 7);
     assert_eq!(
-        super::micros(std::time::Duration::MAX),
-        super::micros(std::time::Duration::from_secs(u64::MAX / 2))
+        super::as_micros(std::time::Duration::MAX),
+        super::as_micros(std::time::Duration::from_secs(u64::MAX / 2))
     );
-    assert!(super::micros(std::time::Duration::MAX) > 0);
+    assert!(super::as_micros(std::time::Duration::MAX) > 0);
 }

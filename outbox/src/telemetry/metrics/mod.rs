@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_say_what_they_are() {
+    fn names_match_kind_and_unit() {
         let mut seen = HashSet::new();
         for metric in names::ALL {
             assert!(seen.insert(metric.name), "{}", metric.name);
@@ -71,6 +71,7 @@ mod tests {
             "operation",
             "reason",
             "attempts",
+            "result",
         ];
         for metric in names::ALL {
             let allowed = metric.labels.iter().all(|label| few.contains(label));

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use jiff::Timestamp;
 
-/// The number of lines per second that is low.
-const FEW: u32 = 10;
+/// Up to ten lines per second are low.
+const LOW_LINES_PER_SECOND: u32 = 10;
 
 /// Counts the lines of the current second. Any thread may use it; it has no lock.
 #[derive(Debug, Default)]
@@ -31,7 +31,7 @@ impl Rate {
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, counted);
         let (Ok(before) | Err(before)) = before;
         let in_this_second = before >> 32 == second >> 32;
-        !in_this_second || (before & u64::from(u32::MAX)) < u64::from(FEW)
+        !in_this_second || (before & u64::from(u32::MAX)) < u64::from(LOW_LINES_PER_SECOND)
     }
 }
 
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_few_lines_of_each_second_are_few() {
+    fn the_first_ten_lines_of_each_second_are_low() {
         let (rate, start) = (Rate::default(), Timestamp::UNIX_EPOCH + 7.hours());
         let low = |at: Timestamp| (0..25).filter(|_| rate.is_low(at)).count();
         assert_eq!(low(start), 10);

@@ -76,7 +76,7 @@ pub(crate) fn invoked(span: &Span, outcome: &Outcome) {
 }
 
 /// The span of one publication. Disabled if no subscriber is interested.
-pub(crate) fn publish(event: &'static str, records: usize) -> Span {
+pub(crate) fn publish(event: &str, records: usize) -> Span {
     tracing::info_span!(
         target: TARGET,
         "outbox.publish",

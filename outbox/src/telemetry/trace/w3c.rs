@@ -21,13 +21,13 @@ pub(crate) fn trace_parent(text: &str) -> Option<TraceParent> {
     let trace_id = hex(text, 3, 32)?;
     let span_id = u64::try_from(hex(text, 36, 16)?).ok()?;
     let flags = u8::try_from(hex(text, 53, 2)?).ok()?;
-    let dashes = [2, 35, 52].iter().all(|&at| text.as_bytes()[at] == b'-');
-    let ends_well = match text.as_bytes().get(55) {
+    let has_dashes = [2, 35, 52].iter().all(|&at| text.as_bytes()[at] == b'-');
+    let has_valid_end = match text.as_bytes().get(55) {
         None => true,
         Some(next) => version > 0 && *next == b'-',
     };
-    let is_one = version != 0xff && trace_id != 0 && span_id != 0;
-    (dashes && ends_well && is_one).then_some((trace_id, span_id, flags))
+    let has_valid_ids = version != 0xff && trace_id != 0 && span_id != 0;
+    (has_dashes && has_valid_end && has_valid_ids).then_some((trace_id, span_id, flags))
 }
 
 /// Reads hexadecimal digits, lower case only.
@@ -50,12 +50,15 @@ fn is_member(member: &str) -> bool {
     let Some((key, value)) = member.trim_matches([' ', '\t']).split_once('=') else {
         return false;
     };
-    let in_key =
+    let is_key_byte =
         |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-*/@".contains(&byte);
-    let in_value = |byte: u8| matches!(byte, b' '..=b'~') && byte != b'=';
-    let begins =
+    let is_value_byte = |byte: u8| matches!(byte, b' '..=b'~') && byte != b'=';
+    let has_valid_start =
         key.starts_with(|first: char| first.is_ascii_lowercase() || first.is_ascii_digit());
-    begins && key.bytes().all(in_key) && !value.is_empty() && value.bytes().all(in_value)
+    has_valid_start
+        && key.bytes().all(is_key_byte)
+        && !value.is_empty()
+        && value.bytes().all(is_value_byte)
 }
 
 #[cfg(test)]
@@ -79,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_quite_one_is_none() {
+    fn an_invalid_trace_parent_is_none() {
         for wrong in [
             "",
             "rubbish",

@@ -1,13 +1,13 @@
 -- fragment: page
--- Forced: the index of due times holds the ids too, in another order.
-from {record} r force index ({plain record_pending})
+-- The index is forced because the index of due times has the ids too, in another order.
+from {record} r force index ({unqualified record_pending})
 where r.status = 'pending' and r.part = :pages.part and r.id > :pages.after order by r.id limit :limits.each
 
 -- name: pending_page
 [[select {record_columns} {page}]]
 
 -- name: pending_pages
--- Not as a table in `from`: the server would write that to the disk first.
+-- The union is not a table in `from`: the server would write such a table to the disk first.
 [[select {record_columns} {page}]]
 limit :limit
 
@@ -40,7 +40,7 @@ select timestampdiff(microsecond, utc_timestamp(6), min(due_at)) - :offset from 
     ) from json_table(:partitions, '$[*]' columns (part smallint path '$')) p
 ) x
 
--- name: clock
+-- name: database_time
 select timestampdiff(microsecond, '1970-01-01', utc_timestamp(6))
 
 -- name: unhandled_events

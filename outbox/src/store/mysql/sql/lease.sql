@@ -1,11 +1,14 @@
--- A transaction here is one in which only rows that match stay locked: otherwise every row that is looked at does,
--- also those of others.
+-- A transaction in this file runs at `read committed`, in which only rows that match stay locked. At a higher level,
+-- every row that it reads stays locked, also rows of other owners.
+
+-- name: partition_count
+select count(*) from {lease}
 
 -- name: seed_partitions
 insert ignore into {lease} (part) select p.part from json_table(:partitions, '$[*]' columns (part smallint path '$')) p
 
 -- fragment: renew_leases
--- Waits for batches that hold a lease at this moment: their leases are renewed too.
+-- Waits for batches that have locked a lease, so their leases are renewed too.
 update {lease} set expires_at = utc_timestamp(6) + interval :micros microsecond where owner = :owner
 
 -- transaction: heartbeat
@@ -36,13 +39,13 @@ delete from {instance} where id = :instance and expires_at <= utc_timestamp(6)
 timestampdiff(microsecond, utc_timestamp(6), expires_at)
 
 -- name: cluster_view
--- One statement, because it sees one moment.
+-- One statement, because it reads one snapshot.
 select part, epoch, owner as instance, {micros_left} as micros_left, null as handler from {lease}
 union all select null, null, id, {micros_left}, null from {instance}
 union all select null, null, null, null, handler from {pause}
 
 -- name: lock_free_leases
--- A lease that another instance takes at this moment is skipped.
+-- Skips a lease that another instance is taking.
 select part from {lease} where part in ([[:partitions.each]]) and (owner is null or expires_at <= utc_timestamp(6))
 order by part for update skip locked
 
@@ -58,8 +61,8 @@ set l.owner = null, l.expires_at = utc_timestamp(6) + interval :reserved microse
 where l.epoch = f.epoch and l.owner = :owner
 
 -- name: lock_leases
--- The leases stay this owner's until the transaction ends: an instance that wants to take one finds it locked.
--- In the order of the partitions, so that two owners do not wait for each other.
+-- This owner keeps the leases until the transaction ends, because other instances skip locked leases.
+-- The order is that of the partitions, so that two owners cannot deadlock.
 select l.part from {given_leases}
 straight_join {lease} l force index (primary) on l.part = f.part
 where l.epoch = f.epoch and l.owner = :owner order by l.part lock in share mode

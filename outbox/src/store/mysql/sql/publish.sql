@@ -8,11 +8,11 @@ values (:event_id, :event, :version, :key, :part, :payload, :headers, :max_retri
 insert {insert_values}
 
 -- name: insert_deduplicated
--- Every other error that `ignore` would hide was ruled out before.
+-- The caller has ruled out all other errors that `ignore` hides.
 insert ignore {insert_values}
 
 -- name: insert_all
--- Without their own character set, the columns have the database's, which may be `latin1`.
+-- Without a character set here, the columns have that of the database, which may be `latin1`.
 insert into {record} (event_id, event, version, `key`, part, payload, headers, max_retries, created_at)
 select unhex(r.event_id), :event, :version, r.record_key, r.part, r.payload, :headers, :max_retries, utc_timestamp(6)
 from json_table(:records, '$[*]' columns (

@@ -8,11 +8,11 @@ cross join lateral (
 ) d order by d.due_at, d.id limit :limit
 
 -- name: load_deliveries
--- As a subselect: the planner would estimate each id by itself, at each execution.
+-- The ids are a subselect. Otherwise the planner would estimate each id, at each execution.
 select {record_columns}, {delivery_columns}, exists (
     select 1 from {delivery} f
     where f.blocking and f.part = d.part and f.key = d.key and f.handler = d.handler and f.id > d.id
-) as followed
+) as has_followers
 from {delivery} d join {record} r on r.id = d.record_id
 where d.id = any((select :ids::bigint[])::bigint[]) and d.status = 'retrying'
 order by d.due_at, d.id
@@ -32,13 +32,13 @@ cross join lateral (
 ) d
 
 -- name: lane_heads
--- All columns of the index of lanes are compared and ordered by. Ordered by the id alone, the planner would
--- look for the first delivery of a lane along the primary key, through all of the longest lane.
--- One delivery more than asked for tells whether another follows the last one.
-select {record_columns}, {delivery_columns}, d.followed
+-- The condition and the order use all columns of the index of lanes. With an order by the id alone, the planner
+-- may scan the primary key for the first delivery of a lane, through all rows of a long lane.
+-- The query reads one delivery more than `per_lane`, to know whether another delivery follows the last one.
+select {record_columns}, {delivery_columns}, d.has_followers
 from unnest(:lanes.part::smallint[], :lanes.key::text[], :lanes.handler::text[]) with ordinality as l (part, key, handler, place)
 cross join lateral (
-    select d.*, lead(d.id) over (order by d.id) is not null as followed from (
+    select d.*, lead(d.id) over (order by d.id) is not null as has_followers from (
         select * from {delivery} d
         where d.blocking and (d.part, d.key, d.handler) >= (l.part, l.key, l.handler)
             and (d.part, d.key, d.handler) <= (l.part, l.key, l.handler)
@@ -49,7 +49,7 @@ join {record} r on r.id = d.record_id
 order by l.place, d.id
 
 -- name: runnable_oldest_first
--- Compared and ordered as in `lane_heads`.
+-- The condition and the order use the same columns as in `lane_heads`.
 select d.part, d.key, d.handler from {delivery} d
 where d.status = 'waiting' and d.blocking and d.part = any(:partitions) and d.handler = any(:handlers) and d.id = (
     select e.id from {delivery} e
@@ -60,8 +60,8 @@ where d.status = 'waiting' and d.blocking and d.part = any(:partitions) and d.ha
 order by d.id limit :limit
 
 -- name: runnable_every_lane
--- Lateral: the walk of each partition is in the order of the index, and the planner expects few enough lanes
--- of it that it does not read the whole table to find their rows.
+-- Lateral: the scan of each partition is in the order of the index. The planner then expects so few lanes that
+-- it does not read the whole table to find their rows.
 select d.part, d.key, d.handler from unnest(:partitions::smallint[]) as p (part)
 cross join lateral (
     select min(e.id) as id from {delivery} e where e.blocking and e.part = p.part and e.handler = any(:handlers)

@@ -1,7 +1,7 @@
 -- name: pending_records
--- Lateral: one short walk of the index per partition. Both columns are compared and ordered by, because only
--- that index has both: where most records are of a few partitions, the planner would rather walk the primary
--- key, through all of them, for each partition that is empty. The ids in memory are hashed once for all.
+-- Lateral: one short scan of the index per partition. The condition and the order use both columns, because only
+-- that index has both. Otherwise, if most records are in a few partitions, the planner may scan the primary key
+-- through all of them for each empty partition. The ids in memory are hashed once.
 select r.* from unnest(:pages.part::smallint[], :pages.after::bigint[]) as p (part, after)
 cross join lateral (
     select {record_columns} from {record} r
@@ -11,7 +11,7 @@ cross join lateral (
 ) r limit :limit
 
 -- name: due_records
--- The time of the statement: `clock_timestamp()` changes while the index is read, so the index could not be used.
+-- `statement_timestamp()`, because `clock_timestamp()` changes during the statement and so cannot use the index.
 select r.* from unnest(:partitions::smallint[]) as p (part)
 cross join lateral (
     select {record_columns}, r.due_at from {record} r
@@ -29,12 +29,12 @@ select (extract(epoch from min(least(
 from unnest(:partitions::smallint[]) as p (part)
 
 -- name: open_writers
--- A transaction takes this lock before it draws an id, and releases it after its rows can be seen. The highest
--- drawn id is read first: the outer side of a nested loop. A role that may write the table need not be
--- allowed to read its sequence.
-select s.drawn, l.virtualtransaction
+-- A transaction takes this lock before it gets an id from the sequence, and releases it after its rows are visible.
+-- The highest id of the sequence is read first: it is the outer side of a nested loop. A role that may write the
+-- table need not have the right to read its sequence.
+select s.highest_drawn, l.virtualtransaction
 from (
-    select case when has_sequence_privilege(id, 'usage, select') then coalesce(pg_sequence_last_value(id), 0) end as drawn
+    select case when has_sequence_privilege(id, 'usage, select') then coalesce(pg_sequence_last_value(id), 0) end as highest_drawn
     from cast(pg_get_serial_sequence('{record}', 'id') as regclass) as id
     offset 0
 ) s

@@ -1,8 +1,11 @@
+-- name: partition_count
+select count(*) from {lease}
+
 -- name: seed_partitions
 insert into {lease} (part) select unnest(:partitions::smallint[]) on conflict do nothing
 
 -- name: heartbeat
--- First the instance, then its leases, as everywhere: two processes do not wait for each other.
+-- First the instance, then its leases, in every statement: two processes cannot deadlock.
 with alive as (
     insert into {instance} as i (id, expires_at) values (:owner, clock_timestamp() + :micros * interval '1 microsecond')
     on conflict (id) do update set expires_at = excluded.expires_at
@@ -24,14 +27,14 @@ update {lease} set owner = null, expires_at = null where owner = :instance
 (extract(epoch from expires_at - clock_timestamp()) * 1000000)::bigint
 
 -- name: cluster_view
--- One statement, because it sees one moment.
+-- One statement, because it reads one snapshot.
 select part, epoch, owner as instance, {micros_left} as micros_left, null::text as handler from {lease}
 union all select null::smallint, null::bigint, id, {micros_left}, null::text from {instance}
 union all select null::smallint, null::bigint, null::uuid, null::bigint, handler from {pause}
 
 -- name: take_partitions
--- A lease that another instance takes at this moment is skipped. The condition is checked again on a lease
--- that was taken a moment before.
+-- Skips a lease that another instance is taking. PostgreSQL checks the condition again on a lease that another
+-- instance has just taken.
 update {lease} l set
     owner = :owner, epoch = l.epoch + 1, expires_at = clock_timestamp() + :micros * interval '1 microsecond'
 from (
@@ -52,7 +55,7 @@ select l.part from {lease} l join unnest(:leases.part::smallint[], :leases.epoch
 where l.owner = :owner order by l.part for share of l
 
 -- name: reap_expired
-with gone as (
+with reaped as (
     delete from {instance} where id = :instance and expires_at <= clock_timestamp() returning id
 )
-update {lease} set owner = null, expires_at = null where owner in (select id from gone)
+update {lease} set owner = null, expires_at = null where owner in (select id from reaped)

@@ -1,6 +1,6 @@
 -- fragment: notify_if
--- Only if an instance listens: commits that notify wait for each other. The statement of the publisher asks
--- itself, so that an instance that began to listen before it is notified.
+-- Notifies only if an instance listens, because PostgreSQL serializes commits that notify. The insert itself reads
+-- `listening`, so it notifies every instance that started to listen before it.
 from {instance} where listening and expires_at > clock_timestamp() limit 1
 
 -- fragment: insert_values

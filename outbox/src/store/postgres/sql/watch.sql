@@ -3,7 +3,7 @@
 {channel}
 
 -- name: lock_session
--- Peers see when the lock ends, and so that this process has died.
+-- When this process dies, the lock ends, and peers see that.
 select pg_advisory_lock(:session)
 
 -- name: unlock_session
@@ -20,32 +20,32 @@ update {instance} set session = :session, listening = false where id = :owner
 database = (select oid from pg_database where datname = current_database())
 
 -- name: poll
--- Locks are read once. `id > :highest`: rows below that were deleted are not walked.
+-- `pg_locks` is read once. `id > :highest_id`: deleted rows below are not scanned.
 with locks as materialized (
     select locktype, relation, mode, pid, (classid::bigint << 32) | objid::bigint as key from pg_locks
     where granted and locktype in ('relation', 'advisory')
         and {this_database}
 ),
-gone as (
+lost as (
     select id, session::text from {instance} where session is not null and id <> :owner
         and session not in (select key from locks where locktype = 'advisory')
 )
 select
-    coalesce((select max(id) from {record} where id > :highest), :highest) as highest,
+    coalesce((select max(id) from {record} where id > :highest_id), :highest_id) as highest_id,
     exists (
         select 1 from locks where locktype = 'relation' and relation = '{record}'::regclass
             and mode = 'RowExclusiveLock' and pid is distinct from pg_backend_pid()
-    ) as writing,
+    ) as has_open_writers,
     (select concat_ws('/', count(owner), sum(epoch), (select count(*) from {instance}),
-        (select string_agg(handler, '/' order by handler) from {pause})) from {lease}) as leases,
+        (select string_agg(handler, '/' order by handler) from {pause})) from {lease}) as ownership_digest,
     (select count(*) from {instance} where id <> :owner) as peers,
-    (select string_agg(session || '/' || id, ',') from gone) as gone,
-    exists (select 1 from locks where locktype = 'advisory' and key = :session and pid = pg_backend_pid()) as held,
-    coalesce((select session = :session from {instance} where id = :owner), false) as shown
+    (select string_agg(session || '/' || id, ',') from lost) as lost_sessions,
+    exists (select 1 from locks where locktype = 'advisory' and key = :session and pid = pg_backend_pid()) as has_session_lock,
+    coalesce((select session = :session from {instance} where id = :owner), false) as is_advertised
 
 -- name: reap_lost
--- `count`: with `not exists` a row that is changed at this moment would be judged by the session that it had before.
-with gone as (
+-- `count`: with `not exists`, a row that changes during the statement would be checked with its old session.
+with reaped as (
     delete from {instance} i where id = :instance and session is not null and 0 = (
         select count(*) from pg_locks where granted and locktype = 'advisory'
             and {this_database}
@@ -53,11 +53,11 @@ with gone as (
     )
     returning id
 )
-update {lease} set owner = null, expires_at = null where owner in (select id from gone)
+update {lease} set owner = null, expires_at = null where owner in (select id from reaped)
 
 -- name: set_listening
 update {instance} set listening = :listening where id = :owner
 
 -- name: notify_peers
--- `watch.rs` knows the message.
+-- `watch.rs` parses the message.
 select pg_notify('{channel}', 'leases')

@@ -8,15 +8,15 @@ where d.id in (
 )
 order by d.due_at, d.id limit :limit
 
--- fragment: is_followed
--- Whether another delivery of the lane of `d` waits behind it.
+-- fragment: has_followers
+-- Whether the lane of delivery `d` has a later delivery.
 exists (
     select 1 from {delivery} f
     where f.blocking and f.part = d.part and f.key = d.key and f.handler = d.handler and f.id > d.id
 )
 
 -- name: load_deliveries
-select {record_columns}, {delivery_columns}, {is_followed} as followed
+select {record_columns}, {delivery_columns}, {has_followers} as has_followers
 from json_each(:ids) p cross join {delivery} d cross join {record} r
 where d.id = p.value and d.status = 'retrying' and r.id = d.record_id
 order by d.due_at, d.id
@@ -30,7 +30,7 @@ where exists (
 )
 
 -- name: blocking_keys
--- Each key by its first delivery: one short walk of the index per partition.
+-- Finds each key by its first delivery: one short scan of the index per partition.
 select d.part, d.key from json_each(:partitions) p cross join {delivery} d
 where d.id in (
     select min(x.id) from {delivery} x where x.blocking and x.part = p.value
@@ -38,7 +38,7 @@ where d.id in (
 )
 
 -- name: lane_heads
-select {record_columns}, {delivery_columns}, {is_followed} as followed
+select {record_columns}, {delivery_columns}, {has_followers} as has_followers
 from json_each(:lanes) l cross join {delivery} d cross join {record} r
 where d.id in (
     select x.id from {delivery} x

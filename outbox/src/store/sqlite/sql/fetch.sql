@@ -1,6 +1,6 @@
 -- name: pending_records
--- `in` with a limit inside: one short walk of the index per partition, and the ids that it finds are looked up
--- in their order. `cross join`: in this order, whatever the statistics say.
+-- `in` with a limit inside: one short scan of the index per partition. The ids that it finds are looked up in their
+-- order. `cross join` fixes the order of the join, whatever the statistics are.
 select {record_columns} from json_each(:pages) p cross join {record} r
 where r.id in (
     select x.id from {record} x

@@ -1,7 +1,7 @@
 -- Texts that several files include.
 
 -- fragment: now
--- The database's present, in microseconds since 1970.
+-- The current time on the database's clock, in microseconds since 1970.
 cast(unixepoch('subsec') * 1000000 as integer)
 
 -- fragment: key

@@ -1,3 +1,6 @@
+-- name: partition_count
+select count(*) from {lease}
+
 -- name: seed_partitions
 insert into {lease} (part) select p.value from json_each(:partitions) p where true on conflict do nothing
 
@@ -28,7 +31,7 @@ delete from {instance} where id = :instance and expires_at <= {now}
 {free_all}
 
 -- name: cluster_view
--- One statement, because it sees one moment.
+-- One statement, because it reads one snapshot.
 select part, epoch, owner as instance, expires_at - {now} as micros_left, null as handler from {lease}
 union all select null, null, id, expires_at - {now}, null from {instance}
 union all select null, null, null, null, handler from {pause}
@@ -43,7 +46,7 @@ from json_each(:leases) as f
 where l.part = f.value ->> 'part' and l.epoch = f.value ->> 'epoch' and l.owner = :owner
 
 -- name: lock_leases
--- There is one writer at a time: nothing needs to be locked.
+-- SQLite has one writer at a time, so no row needs a lock.
 select l.part from {lease} l join json_each(:leases) f
     on l.part = f.value ->> 'part' and l.epoch = f.value ->> 'epoch'
 where l.owner = :owner

@@ -1,8 +1,12 @@
--- Version 1: from nothing. Each statement does nothing if it was executed before.
--- An index is in the schema of its table: its own name carries the schema, the name of the table does not.
+-- Each statement does nothing if it ran before. A released version never changes: a change of the tables is a new
+-- version at the end of this file.
+
+-- version: 1
+-- In SQLite, the name of an index has the schema, and the name of its table after `on` does not.
 
 -- name: record
--- `autoincrement`: an id is never given twice, not even after its record was deleted.
+-- max_retries: n is the number of the publisher; -1 - n is the number of its configuration, pinned.
+-- `autoincrement`: an id is never used twice, not even after its record was deleted.
 create table if not exists {record} (
     id integer primary key autoincrement,
     part integer not null,
@@ -21,19 +25,20 @@ create table if not exists {record} (
 )
 
 -- name: record_pending
-create index if not exists {qualified record_pending} on {plain record} (part, id) where status = 'pending'
+create index if not exists {qualified record_pending} on {unqualified record} (part, id) where status = 'pending'
 
 -- name: record_scheduled
-create index if not exists {qualified record_scheduled} on {plain record} (part, due_at) where status = 'scheduled'
+create index if not exists {qualified record_scheduled} on {unqualified record} (part, due_at) where status = 'scheduled'
 
 -- name: record_unhandled
-create index if not exists {qualified record_unhandled} on {plain record} (part, event) where status = 'unhandled'
+create index if not exists {qualified record_unhandled} on {unqualified record} (part, event) where status = 'unhandled'
 
 -- name: record_dedup
-create unique index if not exists {qualified record_dedup} on {plain record} (dedup_key) where dedup_key is not null
+create unique index if not exists {qualified record_dedup} on {unqualified record} (dedup_key) where dedup_key is not null
 
 -- name: delivery
--- One row for each handler that did not finish a record. Its id is its place in the lane.
+-- One row for each handler that did not finish a record. The id is the position in the lane.
+-- first_failed_at: the first failure that used up a retry. failed_at: the last failure.
 create table if not exists {delivery} (
     id integer primary key autoincrement,
     record_id integer not null,
@@ -45,6 +50,7 @@ create table if not exists {delivery} (
     attempt integer not null,
     failure_count integer not null,
     first_failed_at integer,
+    failed_at integer,
     due_at integer,
     finished_at integer,
     error text,
@@ -54,16 +60,19 @@ create table if not exists {delivery} (
 )
 
 -- name: delivery_lane
-create index if not exists {qualified delivery_lane} on {plain delivery} (part, key, handler, id) where blocking
+create index if not exists {qualified delivery_lane} on {unqualified delivery} (part, key, handler, id) where blocking
 
 -- name: delivery_waiting
-create index if not exists {qualified delivery_waiting} on {plain delivery} (part, handler, id) where status = 'waiting'
+create index if not exists {qualified delivery_waiting} on {unqualified delivery} (part, handler, id) where status = 'waiting'
 
 -- name: delivery_due
-create index if not exists {qualified delivery_due} on {plain delivery} (part, due_at) where status = 'retrying'
+create index if not exists {qualified delivery_due} on {unqualified delivery} (part, due_at) where status = 'retrying'
 
 -- name: delivery_failed
-create index if not exists {qualified delivery_failed} on {plain delivery} (id) where status = 'failed'
+create index if not exists {qualified delivery_failed} on {unqualified delivery} (id) where status = 'failed'
+
+-- name: delivery_failed_at
+create index if not exists {qualified delivery_failed_at} on {unqualified delivery} (failed_at, id) where status = 'failed'
 
 -- name: failure
 create table if not exists {failure} (
@@ -92,6 +101,13 @@ create table if not exists {lease} (
     expires_at integer
 )
 
+-- name: partitions
+-- One row for each partition. Their number is chosen when the tables are made, and never changes: each record
+-- has its partition.
+insert into {lease} (part)
+with recursive p (part) as (select 0 union all select part + 1 from p where part + 1 < {partitions})
+select part from p where not exists (select 1 from {lease})
+
 -- name: pause
 create table if not exists {pause} (
     handler text primary key,
@@ -110,10 +126,10 @@ create table if not exists {command} (
 )
 
 -- name: command_created
-create index if not exists {qualified command_created} on {plain command} (created_at)
+create index if not exists {qualified command_created} on {unqualified command} (created_at)
 
 -- name: inbox
--- The messages that arrived.
+-- The received messages.
 create table if not exists {inbox} (
     source text not null,
     message_id text not null,
@@ -122,4 +138,4 @@ create table if not exists {inbox} (
 )
 
 -- name: inbox_created
-create index if not exists {qualified inbox_created} on {plain inbox} (created_at)
+create index if not exists {qualified inbox_created} on {unqualified inbox} (created_at)

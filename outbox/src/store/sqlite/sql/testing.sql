@@ -1,5 +1,5 @@
 -- name: stamp
--- From the newest record on: it was written a moment ago.
+-- `desc`, because the record was written just before.
 update {record} set created_at = :created_at
 where id = (select id from {record} where event_id = :event_id order by id desc limit 1)
 
@@ -32,5 +32,5 @@ delete from {delivery} where record_id = :record_id and (:handler is null or han
 
 -- name: reset_delivery
 update {delivery} set status = 'waiting', blocking = 1, attempt = :attempt, failure_count = 0,
-    first_failed_at = null, due_at = null, finished_at = null, error = null, error_kind = null, fingerprint = null
+    first_failed_at = null, failed_at = null, due_at = null, finished_at = null, error = null, error_kind = null, fingerprint = null
 where record_id = :record_id and handler = :handler

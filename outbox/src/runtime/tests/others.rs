@@ -1,15 +1,15 @@
-//! What others do to the database: publishers, a person on call, another process.
+//! Changes of the database by others: publishers, operators, another process.
 
 use uuid::Uuid;
 
-use crate::record::{DeliveryStatus, RecordStatus};
+use crate::record::{DeliveryStatus, Partition, RecordStatus};
 use crate::runtime::tests::db::{Db, RecordRow};
 
 impl Db {
     pub(super) fn publish(&mut self, key: u16, event: &'static str, delay: Option<i64>) {
         let id = i64::try_from(self.records.len()).unwrap() + 1;
         let row = RecordRow {
-            part: key % 2,
+            partition: Partition::new(key % 2),
             key: format!("k{key}"),
             event,
             status: if delay.is_some() {
@@ -34,7 +34,8 @@ impl Db {
         }
     }
 
-    /// Discards a delivery. The next of its lane, if it waits only for that, is due now.
+    /// Discards a delivery. If the next delivery of its lane waited only for it, that one is due
+    /// now.
     pub(super) fn discard(&mut self, id: i64) {
         let now = self.now;
         let row = self.deliveries.get_mut(&id).unwrap();
@@ -54,17 +55,17 @@ impl Db {
         }
     }
 
-    /// Another owner gets this partition, or the same one again.
-    pub(super) fn give(&mut self, part: u16, owner: Uuid) {
-        let lease = self.leases.entry(part).or_insert((owner, 0));
+    /// Gives the partition to this owner, with a new epoch.
+    pub(super) fn set_owner(&mut self, partition: Partition, owner: Uuid) {
+        let lease = self.leases.entry(partition).or_insert((owner, 0));
         *lease = (owner, lease.1 + 1);
     }
 
-    /// What another owner completes next in this partition.
-    pub(super) fn work_off(&mut self, part: u16) -> Vec<(i64, &'static str)> {
+    /// Another owner completes the next record or delivery of this partition.
+    pub(super) fn complete_next(&mut self, partition: Partition) -> Vec<(i64, &'static str)> {
         let lanes = self.deliveries.iter();
         let first = lanes.filter(|(id, row)| {
-            row.part == part
+            row.partition == partition
                 && row.status != DeliveryStatus::Failed
                 && self.blocking(&row.lane()).next().map(|first| first.0) == Some(*id)
         });
@@ -75,10 +76,11 @@ impl Db {
             self.finish(record);
             return vec![(record, handler)];
         }
-        let blocked = self.blocked_keys(&[part], 1);
-        let pending = |row: &RecordRow| row.part == part && row.status == RecordStatus::Pending;
+        let blocking = self.blocking_keys(&[partition], 1);
+        let is_pending =
+            |row: &RecordRow| row.partition == partition && row.status == RecordStatus::Pending;
         let mut records = self.records.iter_mut();
-        match records.find(|(_, row)| blocked.is_empty() && pending(row)) {
+        match records.find(|(_, row)| blocking.is_empty() && is_pending(row)) {
             Some((id, row)) => {
                 row.status = RecordStatus::Completed;
                 let handlers = super::laws::route(row.event).iter();
