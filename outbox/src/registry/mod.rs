@@ -35,6 +35,7 @@ pub(crate) mod setting;
 
 pub use builder::RegistryBuilder;
 pub use failure_hook::FailedDelivery;
+pub(crate) use failure_hook::FailureHook;
 pub use handler_entry::HandlerEntry;
 pub(crate) use handler_ix::{HandlerIx, PerHandler};
 pub use problem::{PolicyPlace, Problem, RegistryError};

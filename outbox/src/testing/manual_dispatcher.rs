@@ -172,7 +172,10 @@ impl ManualRun<'_> {
         {
             self.read_at = None;
         }
-        let end = attempt.end(decision).await;
+        let end = match attempt.failure_hook(&decision) {
+            Some(hook) => attempt.end_after_hook(hook, decision).await,
+            None => attempt.end(decision),
+        };
         self.partly_done.insert(work.record.id);
         self.engine.on_finished(&work, end);
         self.write().await?;

@@ -17,6 +17,10 @@ use crate::store::{CommandClaim, Database, Operator};
 /// outcome unknown.
 const COMMIT_GRACE: Duration = Duration::from_secs(5);
 
+/// How much earlier than the timer a database may end its own wait for the limit: databases count whole
+/// milliseconds, and the timer rounds up.
+const TIMER_SLACK: Duration = Duration::from_millis(2);
+
 /// How far an attempt got. Written by the attempt, read by `Run` afterwards.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
@@ -84,7 +88,19 @@ impl<Db: Database, T, E> Run<'_, Db, T, E> {
             }
             Ok(Err(cause)) => {
                 let is_lost = session.rollback().await == Some(Reason::ConnectionLost);
-                return Err(self.classify(cause, is_lost));
+                let failure = self.classify(cause, is_lost);
+                let waited = limit.filter(|limit| start.elapsed() + TIMER_SLACK >= limit.after);
+                return Err(match waited {
+                    // `begin` waited for its lock until the limit, and answered before the timer.
+                    Some(limit)
+                        if Db::BEGIN_WAITS
+                            && progress.reached == Reached::Connection
+                            && failure.reason == Reason::Busy =>
+                    {
+                        Failure::new(Cause::Stopped, limit.reason)
+                    }
+                    _ => failure,
+                });
             }
             Err(Reason::AttemptTimeout) if progress.reached == Reached::Nothing => {
                 return Err(Failure::new(Cause::Stopped, Reason::PoolTimeout));

@@ -13,7 +13,7 @@ use crate::{
     handler::{BoxError, Context, HandlerError, OpenTransaction, Outcome, invoke::after_fallback},
     outbox::Shared,
     record::{Metadata, failure::Failure},
-    registry::{FailedDelivery, HandlerEntry},
+    registry::{FailedDelivery, FailureHook, HandlerEntry},
     retry::{Completion, Decision},
     runtime::{
         lane::{AttemptEnd, Work, completed_row},
@@ -96,29 +96,42 @@ impl<Db: Database> HandlerAttempt<'_, Db> {
         Some(decision)
     }
 
-    /// The end of the attempt, after the program's `on_failed` if the attempt failed permanently. The failure
-    /// is written after that, so a process that dies in between calls the function again.
-    pub(crate) async fn end(&self, decision: Decision) -> AttemptEnd {
-        let (handler, hook) = (self.handler.id(), self.inner.registry.failure_hook());
-        match (decision, hook) {
-            (Decision::Failed { error, because }, Some(hook)) => {
-                let failure = Failure::of(handler, &error);
-                let metadata = Metadata {
-                    record: Arc::clone(&self.work.record),
-                    handler,
-                    attempt: self.work.attempt,
-                };
-                let failed = FailedDelivery {
-                    metadata,
-                    error,
-                    because,
-                };
-                // Boxed: few attempts fail, and every other one would carry the size of this future.
-                Box::pin(hook.call(failed)).await;
-                AttemptEnd::Failed { because, failure }
-            }
-            (decision, _) => attempt_end(handler, decision),
-        }
+    /// The program's `on_failed`, if the attempt failed permanently and the program has one.
+    pub(crate) fn failure_hook(&self, decision: &Decision) -> Option<&FailureHook> {
+        let hook = self.inner.registry.failure_hook();
+        hook.filter(|_| matches!(decision, Decision::Failed { .. }))
+    }
+
+    /// The end of an attempt that no hook has to see.
+    pub(crate) fn end(&self, decision: Decision) -> AttemptEnd {
+        attempt_end(self.handler.id(), decision)
+    }
+
+    /// The end of a permanent failure, after the program's `on_failed`. The failure is written after that, so
+    /// a process that dies in between calls the function again.
+    pub(crate) async fn end_after_hook(
+        &self,
+        hook: &FailureHook,
+        decision: Decision,
+    ) -> AttemptEnd {
+        let handler = self.handler.id();
+        let Decision::Failed { error, because } = decision else {
+            return attempt_end(handler, decision);
+        };
+        let failure = Failure::of(handler, &error);
+        let metadata = Metadata {
+            record: Arc::clone(&self.work.record),
+            handler,
+            attempt: self.work.attempt,
+        };
+        let failed = FailedDelivery {
+            metadata,
+            error,
+            because,
+        };
+        // Boxed: few attempts fail, and every other one would carry the size of this future.
+        Box::pin(hook.call(failed)).await;
+        AttemptEnd::Failed { because, failure }
     }
 
     /// Runs the handler or its fallback, and again after a conflict with another transaction. `None`

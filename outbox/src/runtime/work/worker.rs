@@ -100,9 +100,11 @@ impl<Db: Database> WorkerTools<Db> {
             log.decided(handler, &work.record, work.attempt, &decision, now);
             Some(decision)
         });
-        match decision {
-            Some(decision) => Some(attempt.end(decision).await),
-            None => None,
+        let decision = decision?;
+        // Not one async function for both: all other attempts would pay for a second future.
+        match attempt.failure_hook(&decision) {
+            Some(hook) => Some(attempt.end_after_hook(hook, decision).await),
+            None => Some(attempt.end(decision)),
         }
     }
 
